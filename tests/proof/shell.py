@@ -34,6 +34,7 @@ from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import Options
+from balanced_source_spark.place import Place
 from balanced_source_spark.planner import StreamPlanner
 from proof.brokers import Admin, Lives
 
@@ -170,8 +171,8 @@ class Shell:
             gate=self._gate,
             instance=Instance(id="i"),
             with_former=self.planner._hooks.with_former,
+            place=Place(host=""),
         )
-        self.runtime._location = ""
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate}
         self.planner._hooks.__dict__.update(_admin=self._admin, _admission=_OneEach())

@@ -439,9 +439,13 @@ LAGS = replace(
 )
 """A report with a lag per split: part of `metrics`, so operators of all versions read it."""
 
+ZONED = replace(FULL["report"], zone="eu-1a")
+"""A report of a driver that knows its zone: operators of all versions read it."""
+
 
 if __name__ == "__main__":
     write_once("report-v2-lags.json", report.encode(LAGS, source=UID))
+    write_once("report-v6-zone.json", report.encode(ZONED, source=UID))
     for kind, made in FORMATS.items():
         write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
         if kind in FULL:

@@ -54,6 +54,7 @@ class NumberLists(PullSource[Numbers]):
         ahead: splits that a host asks for ahead.
         may_repeat: see `SplitListing`.
         near: list → host that it is near to.
+        zones: list → zone that it lies in.
     """
 
     count: int = 3
@@ -62,6 +63,7 @@ class NumberLists(PullSource[Numbers]):
     ahead: int = 1
     may_repeat: bool = False
     near: tuple[tuple[str, str], ...] = ()
+    zones: tuple[tuple[str, str], ...] = ()
 
     @property
     def look_ahead(self) -> int:
@@ -69,7 +71,7 @@ class NumberLists(PullSource[Numbers]):
 
     @property
     def has_locations(self) -> bool:  # type: ignore[override] # a value derives it
-        return bool(self.near)
+        return bool(self.near or self.zones)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,6 +87,9 @@ class NumberLists(PullSource[Numbers]):
 
     def is_near(self, split: Numbers, host: str) -> bool:
         return (split.name, host) in self.near
+
+    def is_in_zone(self, split: Numbers, zone: str) -> bool:
+        return (split.name, zone) in self.zones
 
     def create_split(
         self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]

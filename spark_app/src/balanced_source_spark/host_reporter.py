@@ -25,6 +25,7 @@ from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWa
 from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
+from balanced_source_spark.place import Place
 from balanced_source_spark.report_lease import ReportLease
 
 log = get_logger(__name__)
@@ -78,9 +79,9 @@ class HostReporter:
     _is_closed: bool
     _is_urgent: bool
     _lease: ReportLease
-    _location: str
     _lock: threading.Condition
     _name: str
+    _place: Place
     _problems: ProblemBoard
     _progress: Progress
     _reported: ReaderHost | None
@@ -241,7 +242,8 @@ class HostReporter:
             sequence=sequence,
             instance=str(self._instance) if instance is None else instance,
             heartbeat=self._clock(),
-            location=self._location,
+            location=self._place.host,
+            zone=self._place.zone,
             lag=progress.lag,
             metrics=progress.metrics,
             alignment=progress.alignment,

@@ -8,7 +8,6 @@ too, hence the lock. Nothing here may raise into Spark for a fault that passes: 
 ends the query.
 """
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -35,6 +34,7 @@ from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.host_reporter import HostReporter, Progress
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
+from balanced_source_spark.place import Place, this_place
 from balanced_source_spark.report_lease import ReportLease
 from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
 
@@ -70,6 +70,7 @@ class HostRuntime(HostReporter):
             thread.
         calls: makes the calls that the operator leaves to the driver; None if there is no operator.
         lease: how long it may plan without a report.
+        place: where it runs; where this process does, unless it is said.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class HostRuntime(HostReporter):
         instance: Instance | None = None,
         calls: DriverCalls | None = None,
         lease: ReportLease | None = None,
+        place: Place | None = None,
     ) -> None:
         self._lease = lease or ReportLease()
         self._channel = channel
@@ -94,7 +96,7 @@ class HostRuntime(HostReporter):
         self._clock = clock
         self._instance = instance or Instance.of_this_process()
         self._failure: BalancedSourceError | None = None
-        self._location = socket.gethostname()
+        self._place = place or this_place()
         self._lock = threading.Condition()
         self._host: ReaderHost | None = None
         self._first: StreamOffset | None = None

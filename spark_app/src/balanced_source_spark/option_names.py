@@ -45,6 +45,15 @@ OPTIONS: Final = (
         ),
     ),
     Option(
+        name="zone",
+        group=_ASSIGNS,
+        default="the variable `BALANCED_SOURCE_ZONE`",
+        meaning=(
+            "Availability zone of the driver. It goes with requests for splits, so that a source"
+            " whose splits lie in zones can give them to a host nearby."
+        ),
+    ),
+    Option(
         name="connector",
         group=_ASSIGNS,
         default="`kafka`",

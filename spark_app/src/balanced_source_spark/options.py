@@ -96,6 +96,7 @@ class Options:
         notes: sentences about options that have no effect; a query logs them when it starts.
         journal: where and how a source is read whose ends are not known; None: they are.
         schema: see `Query`.
+        zone: availability zone of the driver, if the user says it; else empty.
         state_dir: folder of the enumerator state, when the driver enumerates its splits itself;
             None: Spark's checkpoint is all that is stored.
     """
@@ -120,6 +121,7 @@ class Options:
     notes: tuple[str, ...] = ()
     journal: JournalOptions | None = None
     schema: Any = None
+    zone: str = ""
     state_dir: Path | None = None
 
     @property
@@ -189,6 +191,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         notes=notes,
         journal=None if isinstance(half, SparkHalf) else journal_options(options),
         schema=schema,
+        zone=options.get("zone", ""),
         state_dir=Path(options["statedir"])
         if options.get("statedir") and _is_embedded(options)
         else None,

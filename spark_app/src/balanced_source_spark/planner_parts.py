@@ -34,6 +34,7 @@ from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import Options, query_of
+from balanced_source_spark.place import this_place
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
@@ -80,6 +81,7 @@ class PlannerParts:
             with_former=self._hooks.with_former,
             on_event=self._hooks.handle_source_event,
             calls=_driver_calls(self._options),
+            place=this_place(self._options.zone),
         )
 
     @cached_property

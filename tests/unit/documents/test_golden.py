@@ -40,6 +40,7 @@ from support.golden import (
     REPORT,
     STATE,
     UNDISCOVERED,
+    ZONED,
     T,
     _split,
 )
@@ -152,6 +153,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("report", 5, "-full"): replace(FULL["report"], answers=()),
     ("report", 6, ""): replace(REPORT, requests={0: 2, 2: 1}, answers=ANSWERS),
     ("report", 6, "-full"): FULL["report"],
+    ("report", 6, "-zone"): ZONED,
     ("stream-offset", 1, ""): replace(FIRST_OFFSET, attributes={}, max_records_per_reader=None),
     ("stream-offset", 2, ""): replace(FIRST_OFFSET, max_records_per_reader=None),
     ("stream-offset", 3, ""): FIRST_OFFSET,
@@ -200,6 +202,7 @@ NOT_STORED = {
     ("enumerator-state", "HostReport", "problems"): "come again with the next report",
     ("enumerator-state", "HostReport", "answers"): "come again with the next report",
     ("enumerator-state", "HostReport", "requests"): "come again with the next report",
+    ("enumerator-state", "HostReport", "zone"): "comes again with the next report",
     (
         "enumerator-state",
         "SplitAssignmentTracker",

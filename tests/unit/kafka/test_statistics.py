@@ -9,7 +9,7 @@ from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, p
 from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_spark.driver_metrics import DriverMetrics
 from balanced_source_spark.kafka.broker_figures import broker_figures
-from balanced_source_spark.kafka.settings import RACK, consumer_config
+from balanced_source_spark.kafka.settings import FORMER_ZONE, ZONE, consumer_config
 
 
 def test_the_worst_broker_counts() -> None:
@@ -82,9 +82,14 @@ def test_the_rack_comes_from_where_the_reader_runs(monkeypatch: pytest.MonkeyPat
     def rack(cluster: KafkaCluster) -> object:
         return consumer_config(cluster, NoSecrets(), client_id="x").get("client.rack")
 
-    monkeypatch.delenv(RACK, raising=False)
+    for name in (ZONE, FORMER_ZONE):
+        monkeypatch.delenv(name, raising=False)
     assert rack(plain) is None
-    monkeypatch.setenv(RACK, "")
+    for name in (ZONE, FORMER_ZONE):
+        monkeypatch.setenv(name, "")
     assert rack(plain) is None
-    monkeypatch.setenv(RACK, "use1-az1")
+    monkeypatch.setenv(ZONE, "us-east-1a")
+    assert (rack(plain), rack(said)) == ("us-east-1a", "spec")
+    # the brokers' name of the zone, as a user has set it for 0.1.0
+    monkeypatch.setenv(FORMER_ZONE, "use1-az1")
     assert (rack(plain), rack(said)) == ("use1-az1", "spec")

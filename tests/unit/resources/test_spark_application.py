@@ -258,18 +258,26 @@ def test_the_driver_may_read_its_assignment_and_write_its_report_and_nothing_els
     }
 
 
-def test_executors_know_their_zone_unless_the_user_says_where_they_are() -> None:
-    def racks(**executor: Any) -> list[dict[str, Any]]:
-        variables = manifest(executor=executor)["spec"]["executor"]["template"]["spec"][
-            "containers"
-        ][0]["env"]
-        return [v for v in variables if v["name"] == "BALANCED_SOURCE_RACK"]
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        ("driver", "BALANCED_SOURCE_ZONE"),
+        ("executor", "BALANCED_SOURCE_ZONE"),
+        ("executor", "BALANCED_SOURCE_RACK"),  # as executors with an image of release 0.1.0 know it
+    ],
+)
+def test_pods_know_their_zone_unless_the_user_says_where_they_are(role: str, name: str) -> None:
+    def zones(**changes: Any) -> list[dict[str, Any]]:
+        variables = manifest(**{role: changes})["spec"][role]["template"]["spec"]["containers"][0][
+            "env"
+        ]
+        return [v for v in variables if v["name"] == name]
 
-    (told,) = racks()
+    (told,) = zones()
     assert (
         told["valueFrom"]["fieldRef"]["fieldPath"]
         == "metadata.labels['topology.kubernetes.io/zone']"
     )
-    mine = {"name": "BALANCED_SOURCE_RACK", "value": "eu-1a"}
-    container = {"name": "spark-kubernetes-executor", "env": [mine]}
-    assert racks(template={"spec": {"containers": [container]}}) == [mine]
+    mine = {"name": name, "value": "eu-1a"}
+    container = {"name": f"spark-kubernetes-{role}", "env": [mine]}
+    assert zones(template={"spec": {"containers": [container]}}) == [mine]

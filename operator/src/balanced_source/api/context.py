@@ -95,6 +95,14 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         Readers behind the recovery gate are not in it.
         """
 
+    def zone_of(self, subtask_id: int) -> str:
+        """Return the availability zone of a reader's host, for locality.
+
+        Empty while it is unknown.
+        """
+        del subtask_id
+        return ""
+
     def has_reports(self) -> bool:
         """Whether a reader has told what it holds since the state was made or found to be outdated.
 

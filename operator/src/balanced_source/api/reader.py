@@ -45,6 +45,11 @@ class SourceReaderContext(ABC):
     def location(self) -> str:
         """Host name, for locality; empty when unknown."""
 
+    @property
+    def zone(self) -> str:
+        """Availability zone, for locality; empty when unknown."""
+        return ""
+
     @abstractmethod
     def current_parallelism(self) -> int:
         """Number of readers now. Ask each time: it changes without a restart."""

@@ -98,6 +98,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def registered_readers(self) -> Mapping[int, ReaderInfo[SplitT]]:
         return self.readers
 
+    def zone_of(self, subtask_id: int) -> str:
+        host = self.state.hosts.get(self.state.host_of(subtask_id))
+        return host.report.zone if host is not None and host.report is not None else ""
+
     @property
     def keeps_finished(self) -> bool:
         return self._keeps_finished

@@ -25,10 +25,17 @@ POD_NAME: Final = f"{PREFIX}POD_NAME"
 POD_UID: Final = f"{PREFIX}POD_UID"
 """Which pod a driver runs in; Kubernetes fills these in."""
 
-RACK: Final = f"{PREFIX}RACK"
-"""Where an executor is, so that it fetches from replicas nearby; Kubernetes fills it in.
+ZONE: Final = f"{PREFIX}ZONE"
+"""Availability zone of the pod, in driver and executors.
 
-Looked at when a split is read, not when the query is planned.
+Kubernetes fills it in where pods have the label of their node (1.35 and later); elsewhere it is
+empty, which says nothing, or the user sets it.
+"""
+
+FORMER_ZONE: Final = f"{PREFIX}RACK"
+"""The same by its name of release 0.1.0, whose executors read it.
+
+What a user sets still counts there.
 """
 
 _VERSION: Final = f"{PREFIX}ENVIRONMENT_VERSION"

@@ -47,6 +47,7 @@ class HostReport:
         lag: records not yet read, of all splits; None while unknown.
         heartbeat: seconds since the epoch when this was written.
         location: host name of the driver.
+        zone: its availability zone; empty if it is unknown. Older operators ignore it.
         events: custom events to the enumerator that are not acknowledged yet.
         events_seen: number of the last custom event received from the enumerator.
         metrics: further numbers for people (skew, lag per split or per reader: see
@@ -73,6 +74,7 @@ class HostReport:
     lag: int | None = None
     heartbeat: float = 0.0
     location: str = ""
+    zone: str = ""
     events: tuple[NumberedEvent, ...] = ()
     events_seen: int = 0
     metrics: Mapping[str, Json] = field(default_factory=dict)
@@ -175,6 +177,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "lag": report.lag,
         "heartbeat": report.heartbeat,
         "location": report.location,
+        **({"zone": report.zone} if report.zone else {}),
         "events": encode_events(report.events),
         "eventsSeen": report.events_seen,
         "metrics": dict(report.metrics),
@@ -210,6 +213,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         lag=body["lag"],
         heartbeat=float(body["heartbeat"]),
         location=str(body["location"]),
+        zone=str(body.get("zone", "")),
         events=decode_events(body["events"]),
         events_seen=int(body["eventsSeen"]),
         metrics=dict(body["metrics"]),

@@ -70,15 +70,22 @@ DEFAULT_CONF: Final[Mapping[str, str]] = {
     ),
 }
 
-RACK: Final[Mapping[str, Any]] = {
-    "name": environment.RACK,
-    "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"}},
-}
-"""Executors fetch from replicas in their zone.
+_ZONE: Final = {"fieldRef": {"fieldPath": "metadata.labels['topology.kubernetes.io/zone']"}}
+"""Kubernetes copies this label of the node to the pod when it binds it (1.35 and later, or 1.33
+with the feature gate PodTopologyLabelsAdmission). A label that is missing makes an empty variable,
+which says nothing."""
 
-Kubernetes copies the node's label to the pod (1.35 and later); where it does not, this is empty,
-and then it is ignored.
-"""
+DRIVER_ZONE: Final[Sequence[Mapping[str, Any]]] = ({"name": environment.ZONE, "valueFrom": _ZONE},)
+"""A driver says with its requests for splits where it is."""
+
+EXECUTOR_ZONE: Final[Sequence[Mapping[str, Any]]] = (
+    *DRIVER_ZONE,
+    {"name": environment.FORMER_ZONE, "valueFrom": _ZONE},
+)
+"""Executors may fetch from replicas in their zone."""
+
+_OVERRIDABLE: Final = frozenset({environment.ZONE, environment.FORMER_ZONE})
+"""Variables that keep the value of the user's template."""
 
 POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
     {"name": environment.POD_NAME, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
@@ -253,12 +260,8 @@ def driver_template(
     """The pod template of the driver."""
     variables = to_variables(driver_environment(source, application, connector, options))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
-    return _template(
-        application.driver.template,
-        DRIVER_CONTAINER,
-        [*_variables(variables), *POD_IDENTITY],
-        mounted,
-    )
+    told = [*_variables(variables), *POD_IDENTITY, *DRIVER_ZONE]
+    return _template(application.driver.template, DRIVER_CONTAINER, told, mounted)
 
 
 def driver_environment(
@@ -360,7 +363,7 @@ def _executor(
 
 def executor_template(application: Application, secrets: tuple[str, ...]) -> dict[str, Any]:
     """The pod template of the executors."""
-    return _template(application.executor.template, EXECUTOR_CONTAINER, [RACK], secrets)
+    return _template(application.executor.template, EXECUTOR_CONTAINER, EXECUTOR_ZONE, secrets)
 
 
 def _variables(values: Mapping[str, str]) -> list[Mapping[str, Any]]:
@@ -383,9 +386,8 @@ def _template(
         containers.insert(0, ours)
     env = ours.setdefault("env", [])
     chosen = {variable.get("name") for variable in env}
-    env.extend(
-        copy.deepcopy(dict(v)) for v in environment if v is not RACK or v["name"] not in chosen
-    )
+    kept = _OVERRIDABLE & chosen
+    env.extend(copy.deepcopy(dict(v)) for v in environment if v["name"] not in kept)
     for secret in secrets:
         volume = _volume(secret)
         # Optional: a Secret that is not there keeps its cluster from being read, not the pods from

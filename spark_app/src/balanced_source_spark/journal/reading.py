@@ -3,7 +3,6 @@
 To fetch up to limits, or to read a sealed range once more.
 """
 
-import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -33,6 +32,7 @@ from balanced_source_spark.journal.exactness import (
     checked_millis,
     checked_split,
 )
+from balanced_source_spark.place import this_place
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
@@ -68,7 +68,11 @@ class TaskContext(SourceReaderContext):
 
     @property
     def location(self) -> str:
-        return socket.gethostname()
+        return this_place().host
+
+    @property
+    def zone(self) -> str:
+        return this_place().zone
 
     def current_parallelism(self) -> int:
         return self._share.parallelism

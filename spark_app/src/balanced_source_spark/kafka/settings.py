@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster
-from balanced_source.documents.environment import RACK
+from balanced_source.documents.environment import FORMER_ZONE, ZONE
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import client_config
 from balanced_source_spark.kafka.names import PLAIN
@@ -132,8 +132,10 @@ def consumer_config(
     """Configuration of a reader's consumer; `client.rack` of the cluster wins.
 
     Holds secrets: never log it.
+
+    The zone is looked up when a split is read, not when the query is planned.
     """
-    rack = os.environ.get(RACK, "")
+    rack = os.environ.get(FORMER_ZONE) or os.environ.get(ZONE, "")
     return {
         **DEFAULTS,
         **({"client.rack": rack} if rack else {}),

@@ -68,6 +68,9 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
             for subtask, info in self._context.registered_readers().items()
         }
 
+    def zone_of(self, subtask_id: int) -> str:
+        return self._context.zone_of(subtask_id)
+
     def has_reports(self) -> bool:
         return self._context.has_reports()
 

@@ -15,7 +15,8 @@ class SplitListing(ABC, Generic[SplitT]):
     """Whether reading goes on after the state was lost, although splits that were read may be read
     again."""
     has_locations: bool = False
-    """Whether `is_near` tells anything; asking it for each pending split takes time."""
+    """Whether `is_near` or `is_in_zone` tells anything; asking them for each pending split takes
+    time."""
 
     @abstractmethod
     def list_splits(self, round_number: int) -> ListSplits:
@@ -29,6 +30,15 @@ class SplitListing(ABC, Generic[SplitT]):
     def is_near(self, split: SplitT, host: str) -> bool:
         """Return whether a split should go to readers on this host before all others."""
         del split, host
+        return False
+
+    def is_in_zone(self, split: SplitT, zone: str) -> bool:
+        """Return whether a split should go to readers of this zone before those elsewhere, unless a
+        host is near.
+
+        Only asked for readers whose zone is known, see `SplitEnumeratorContext.zone_of`.
+        """
+        del split, zone
         return False
 
     def repeat_advice(self) -> str:

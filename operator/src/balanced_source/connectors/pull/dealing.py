@@ -2,7 +2,7 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from balanced_source.api import SourceSplit, SplitId
@@ -13,7 +13,7 @@ SplitT = TypeVar("SplitT", bound=SourceSplit)
 def dealt(
     pending: Mapping[SplitId, SplitT],
     counts: Mapping[int, int],
-    is_near: Callable[[SplitT, int], bool] | None = None,
+    near: Sequence[Callable[[SplitT, int], bool]] = (),
 ) -> dict[int, list[SplitT]]:
     """Return the splits that readers get.
 
@@ -22,21 +22,28 @@ def dealt(
     Args:
         pending: splits to give out, in this order.
         counts: reader → splits that it asks for.
-        is_near: whether a split is near to a reader. Such a reader gets it before all others. None:
-            nobody is near.
+        near: whether a split is near to a reader, in several senses, the strictest first. A reader
+            that a split is near to in one sense gets it before those that it is near to in a later
+            one, and before all others.
     """
     left, given = {r: n for r, n in counts.items() if n > 0}, dict[int, list[SplitT]]()
-    if is_near is not None:
-        for split in pending.values():
-            if near := [reader for reader in left if is_near(split, reader)]:
-                _give(split, near, left, given)
-    taken = {split.split_id for splits in given.values() for split in splits}
-    for split_id, split in pending.items():
-        if not left:
-            break
-        if split_id not in taken:
-            _give(split, left, left, given)
+    taken: set[SplitId] = set()
+    for is_near in (*near, _anywhere):
+        for split_id, split in pending.items():
+            if not left:
+                return given
+            readers = (
+                [] if split_id in taken else [reader for reader in left if is_near(split, reader)]
+            )
+            if readers:
+                taken.add(split_id)
+                _give(split, readers, left, given)
     return given
+
+
+def _anywhere(split: object, reader: int) -> bool:
+    del split, reader
+    return True
 
 
 def _give(

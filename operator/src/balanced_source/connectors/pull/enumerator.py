@@ -255,11 +255,8 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self._assign(least_loaded(back, readers, unread))
 
     def _answer(self) -> None:
-        given = dealt(
-            self.state.pending,
-            self.waiting.counts,
-            self._is_near if self.source.has_locations else None,
-        )
+        near = (self._is_near, self._is_in_zone) if self.source.has_locations else ()
+        given = dealt(self.state.pending, self.waiting.counts, near)
         left = {s: n - len(given.get(s, ())) for s, n in self.waiting.counts.items()}
         self._assign(given)
         is_over = self.state.is_listed and not self.state.pending
@@ -273,6 +270,10 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def _is_near(self, split: SplitT, subtask_id: int) -> bool:
         host = self.waiting.hosts.get(subtask_id)
         return host is not None and self.source.is_near(split, host)
+
+    def _is_in_zone(self, split: SplitT, subtask_id: int) -> bool:
+        zone = self.context.zone_of(subtask_id)
+        return bool(zone) and self.source.is_in_zone(split, zone)
 
     def _assign(self, given: Mapping[int, Sequence[SplitT]]) -> None:
         if given:
