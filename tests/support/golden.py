@@ -156,7 +156,7 @@ PIPELINE = Pipeline(
     ),
     trigger=ProcessingTime("500ms"),
     transform="shop.orders:enrich",
-    include_headers=True,
+    options={"includeHeaders": "true"},
     columns=("key", "value", "headers"),
     max_records_per_reader=100000,
     executor_patience="2m",
@@ -414,7 +414,9 @@ CONNECTOR = {
 """Examples of a source of another connector."""
 
 _OPTIONED = replace(
-    PIPELINE, connector="files", options={"fileFormat": "json", "schema": "id BIGINT"}
+    PIPELINE,
+    connector="files",
+    options={**PIPELINE.options, "fileFormat": "json", "schema": "id BIGINT"},
 )
 OPTIONED = {
     "pipeline": _OPTIONED,

@@ -112,7 +112,6 @@ def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[s
     optional = {
         "host": "" if environment.host == FIRST_HOST else environment.host,
         "connector": "" if pipeline.connector == DEFAULT_CONNECTOR else pipeline.connector,
-        "includeHeaders": "true" if pipeline.include_headers else "",
         "columns": ",".join(pipeline.columns or ()),
         "acceptCheckpointOf": pipeline.accept_checkpoint_of,
         "maxRecordsPerReader": str(pipeline.max_records_per_reader or ""),

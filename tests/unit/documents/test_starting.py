@@ -1,6 +1,7 @@
 """What a driver is started with: operator and driver may be of different releases."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +10,10 @@ from balanced_source.documents import environment, pipeline
 from balanced_source.documents.environment import from_variables, to_variables
 from balanced_source.documents.pipeline import AvailableNow, Pipeline, ProcessingTime, Sink
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
+from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.resources.spark_application import driver_environment
 from balanced_source_operator.spec import Application
-from balanced_source_spark.application import described
+from balanced_source_spark.application import described, source_options
 from support.builders import identity, make_spec, spec_json
 from support.golden import ENVIRONMENT, PIPELINE
 
@@ -60,6 +62,32 @@ def test_the_operator_writes_what_release_0_1_0_wrote(trigger: dict[str, Any]) -
         "BALANCED_SOURCE_SECRETS_DIR": "/etc/balanced-source/secrets",
         "BALANCED_SOURCE_CONF_SECRETS": "storage",
     }
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_headers_are_an_option_of_kafka_and_the_field_that_release_0_1_0_reads(
+    wanted: bool,
+) -> None:
+    raw = spec_json()
+    raw["application"]["pipeline"]["includeHeaders"] = wanted
+    spec = make_spec(**raw)
+
+    told = driver_environment(identity(), spec.application, options=reader_options(spec))
+    written = json.loads(to_variables(told)["BALANCED_SOURCE_PIPELINE"])
+
+    assert written["includeHeaders"] is wanted
+    assert "options" not in written, "an option would mean nothing to it"
+    environment, read = described(to_variables(told))
+    assert source_options(read, environment).get("includeHeaders") == ("true" if wanted else None)
+
+
+def test_options_beside_the_headers_stay_options() -> None:
+    told = replace(PIPELINE, connector="tapes", options={"includeHeaders": "true", "side": "b"})
+
+    assert pipeline.to_json(told)["options"] == {"side": "b"}
+    assert pipeline.from_json(pipeline.to_json(told)) == told
+    false = replace(told, options={"includeHeaders": "false"})
+    assert pipeline.from_json(pipeline.to_json(false)) == false
 
 
 def test_the_driver_reads_what_the_operator_wrote() -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from balanced_source.errors import ConnectorError, InvalidSpecError
-from balanced_source_operator.contract.half import half_of
+from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.kube.port import object_path
 from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
@@ -224,7 +224,6 @@ def check_sentence(text: str) -> None:
 
 def manifest_of(spec: BalancedSourceSpec, source: Any) -> dict[str, Any]:
     secrets = secrets_of(source)
-    half = half_of(spec.source.kind)
     return spark_application(
         identity(),
         spec.application,
@@ -233,7 +232,7 @@ def manifest_of(spec: BalancedSourceSpec, source: Any) -> dict[str, Any]:
         secrets=secrets,
         conf={},
         connector=spec.source.kind,
-        options=half.reader_options(spec.source.config(half)),
+        options=reader_options(spec),
     )
 
 

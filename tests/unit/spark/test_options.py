@@ -104,8 +104,9 @@ def test_a_transform_that_cannot_be_loaded_is_said_in_the_user_s_words() -> None
 
 def test_the_application_passes_on_who_it_is() -> None:
     environment = DriverEnvironment(name="orders", namespace="n", uid="u", secrets_dir="/s")
+    headers = {"includeHeaders": "true"}
     pipeline = Pipeline(
-        checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), include_headers=True
+        checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), options=headers
     )
 
     options = source_options(pipeline, environment)

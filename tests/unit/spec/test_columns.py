@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.translate import to_source
+from balanced_source_operator.controller.translate import reader_options, to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, parse_spec
 from balanced_source_operator.validation.manifest import refused_by_api_server
 from support.builders import spec_json
@@ -54,6 +54,26 @@ def test_others_are_refused(source: dict[str, Any], column: str) -> None:
     assert caught.value.field == "spec.application.pipeline.columns"
     (message,) = refusals(raw(source, [column]))
     assert "pipeline.columns names columns that rows of this kind of source do not have" in message
+
+
+def with_headers(source: dict[str, Any]) -> dict[str, Any]:
+    made = spec_json(source=source)
+    made["application"]["pipeline"]["includeHeaders"] = True
+    return made
+
+
+def test_kafka_has_headers_and_others_say_that_they_have_none() -> None:
+    """The field is older than the other kinds, so the API server accepts it for all of them."""
+    spec = parse_spec(with_headers(KAFKA))
+    to_source(spec)
+    assert reader_options(spec) == {"includeHeaders": "true"}
+
+    with pytest.raises(
+        InvalidSpecError, match="sources of kind 'files' do not have this"
+    ) as caught:
+        to_source(parse_spec(with_headers(FILES)))
+    assert caught.value.field == "spec.application.pipeline.includeHeaders"
+    assert refusals(with_headers(FILES)) == []
 
 
 @pytest.mark.parametrize("column", ["a,b", " a", "a\n", ""])

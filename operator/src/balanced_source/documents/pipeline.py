@@ -22,6 +22,11 @@ VERSION: Final = 2
 DEFAULT_CONNECTOR: Final = "kafka"
 """Kind of the source of a pipeline that names none: release 0.1.0 knew no other one."""
 
+_HEADERS: Final = "includeHeaders"
+"""An option of Kafka that is a field of its own in the document: release 0.1.0 knew no options."""
+
+_TRUE: Final = "true"
+
 T = TypeVar("T")
 
 
@@ -85,8 +90,7 @@ class Pipeline:
         sink: where the result is written to.
         trigger: when micro-batches run.
         transform: ``module:function``; None changes nothing.
-        include_headers: whether rows have a column `headers`.
-        columns: of the rows, in this order; None for all but headers.
+        columns: of the rows, in this order; None for those that the connector chooses.
         max_records_per_reader: from so many records on, a reader's surplus is read by others; None
             for no limit.
         executor_patience: longest wait for executors, as a duration; None for the default.
@@ -102,7 +106,6 @@ class Pipeline:
     sink: Sink
     trigger: Trigger
     transform: str | None = None
-    include_headers: bool = False
     columns: tuple[str, ...] | None = None
     max_records_per_reader: int | None = None
     executor_patience: str | None = None
@@ -127,13 +130,13 @@ def to_json(pipeline: Pipeline) -> dict[str, Json]:
         },
         trigger=_trigger_to_json(pipeline.trigger),
         transform=pipeline.transform,
-        includeHeaders=pipeline.include_headers,
+        includeHeaders=pipeline.options.get(_HEADERS) == _TRUE,
         columns=None if pipeline.columns is None else list(pipeline.columns),
         maxRecordsPerReader=pipeline.max_records_per_reader,
         executorPatience=pipeline.executor_patience,
         alignment=_optional(pipeline.alignment, _alignment_to_json),
         acceptCheckpointOf=pipeline.accept_checkpoint_of,
-        options=dict(pipeline.options) or None,
+        options=_without_fields(pipeline.options) or None,
     )
 
 
@@ -185,15 +188,23 @@ def _from_json(data: Mapping[str, Any]) -> Pipeline:
         ),
         trigger=_trigger_from_json(data["trigger"]),
         transform=data.get("transform"),
-        include_headers=bool(data.get("includeHeaders", False)),
         columns=_optional(data.get("columns"), tuple),
         max_records_per_reader=data.get("maxRecordsPerReader"),
         executor_patience=data.get("executorPatience"),
         alignment=_optional(data.get("alignment"), _alignment_from_json),
         accept_checkpoint_of=data.get("acceptCheckpointOf"),
         connector=data.get("connector", DEFAULT_CONNECTOR),
-        options=dict(data.get("options", {})),
+        options={**data.get("options", {}), **_fields(data)},
     )
+
+
+def _fields(data: Mapping[str, Any]) -> dict[str, str]:
+    return {_HEADERS: _TRUE} if data.get(_HEADERS, False) else {}
+
+
+def _without_fields(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that are no field of their own."""
+    return {name: value for name, value in options.items() if (name, value) != (_HEADERS, _TRUE)}
 
 
 def _trigger_to_json(trigger: Trigger) -> Json:

@@ -84,6 +84,11 @@ class OperatorHalf(ABC, Generic[SpecT]):
     """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none
     can be chosen. None: they depend on the spec, and the driver checks them."""
 
+    row_fields: ClassVar[frozenset[str]] = frozenset()
+    """Fields of ``spec.application.pipeline`` that only some kinds of source have, and that this
+    one has. They choose what its rows hold, and become options of ``format("balanced")`` with the
+    same name."""
+
     def columns_rules(self, kind: str) -> tuple[str, ...]:
         """Return the CRD's rule for the whole spec that lets no other columns be chosen.
 

@@ -92,6 +92,7 @@ def _translated(
     chosen = spec.application.pipeline.columns if spec.application.pipeline is not None else None
     if half.columns is not None and not frozenset(chosen or ()) <= frozenset(half.columns):
         raise InvalidSpecError(NO_COLUMNS, field="spec.application.pipeline.columns")
+    _check_row_fields(spec, half)
     common = Common(
         assigner=STRATEGIES[spec.assignment.strategy.value](),
         rebalance_policy=_rebalance_policy(spec.assignment),
@@ -103,6 +104,30 @@ def _translated(
                 f"{_named(made)} was made, and a Source of kind {spec.source.kind!r} was expected"
             )
         return made
+
+
+def _check_row_fields(spec: BalancedSourceSpec, half: OperatorHalf[Any]) -> None:
+    pipeline = spec.application.pipeline
+    for name in sorted(
+        (pipeline.row_fields if pipeline is not None else {}).keys() - half.row_fields
+    ):
+        raise InvalidSpecError(
+            f"sources of kind {spec.source.kind!r} do not have this: leave it out",
+            field=f"spec.application.pipeline.{name}",
+        )
+
+
+def reader_options(spec: BalancedSourceSpec) -> Mapping[str, str]:
+    """Return what the packaged application must know of a valid spec's source before it starts, as
+    options.
+
+    Raises:
+        InvalidSpecError, ConnectorError: as `to_source` does.
+    """
+    half, pipeline = half_of(spec.source.kind), spec.application.pipeline
+    with blamed(spec.source.kind, spec.source.field):
+        own = half.reader_options(spec.source.config(half))
+    return {**own, **(pipeline.row_fields if pipeline is not None else {})}
 
 
 def _named(made: object) -> str:

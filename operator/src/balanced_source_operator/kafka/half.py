@@ -50,6 +50,7 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         "headers",
         "cluster",
     )
+    row_fields = frozenset({"includeHeaders"})
 
     def texts(self, spec: KafkaSpec) -> tuple[TextReference, ...]:
         """The metadata of `clustersFrom`."""

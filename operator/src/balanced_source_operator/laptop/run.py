@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.contract.half import half_of
+from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.laptop.look import LocalLook
 from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
@@ -88,12 +88,11 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
             "and serve the source with: balanced-source local",
             field="spec.application.mainApplicationFile",
         )
-    half = half_of(spec.source.kind)
     found = driver_environment(
         Identity(namespace="local", name=name, uid=UID),
         application,
         spec.source.kind,
-        half.reader_options(spec.source.config(half)),
+        reader_options(spec),
     )
     return replace(found, secrets_dir=str(file.parent.absolute()))
 

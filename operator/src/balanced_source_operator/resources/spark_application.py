@@ -298,7 +298,6 @@ def _pipeline(wanted: spec.Pipeline, connector: str, options: Mapping[str, str])
         ),
         trigger=_trigger(wanted.trigger),
         transform=wanted.transform,
-        include_headers=wanted.include_headers,
         columns=tuple(wanted.columns) if wanted.columns is not None else None,
         max_records_per_reader=wanted.max_records_per_reader,
         executor_patience=wanted.executor_patience,

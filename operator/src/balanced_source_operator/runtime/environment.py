@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source_adapters.connectors import installed
-from balanced_source_operator.contract.half import Texts, half_of
+from balanced_source_operator.contract.half import Texts
+from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
@@ -59,8 +60,7 @@ class Desired:
     @property
     def reader_options(self) -> Mapping[str, str]:
         """What the packaged application must know of the source before it starts."""
-        half = half_of(self.spec.source.kind)
-        return half.reader_options(self.spec.source.config(half))
+        return reader_options(self.spec)
 
     @property
     def needed_secrets(self) -> tuple[str, ...]:

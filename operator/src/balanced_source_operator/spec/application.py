@@ -1,6 +1,7 @@
 """``spec.application``: the PySpark application whose readers receive the splits."""
 
 import enum
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -184,6 +185,14 @@ class Pipeline(Model):
 
     alignment: Alignment | None = None
     """Aligns splits in event time. Absent: splits are not aligned."""
+
+    @property
+    def row_fields(self) -> Mapping[str, str]:
+        """Fields that only some kinds of source have, as far as they are set.
+
+        See `OperatorHalf.row_fields`.
+        """
+        return {"includeHeaders": "true"} if self.include_headers else {}
 
 
 class Driver(Model):
