@@ -118,6 +118,10 @@ class Connectors:
             self._loaded[kind] = self._registration(kind).load()
         return self._loaded[kind]
 
+    def package_of(self, kind: str) -> str:
+        """Return the package that registers a kind, with its version; raises what `get` does."""
+        return self._registration(kind).package
+
     def of(self, source: Source[Any, Any]) -> Connector:
         """Return the connector that a source belongs to; raises what `get` does."""
         return self.get(source.kind)

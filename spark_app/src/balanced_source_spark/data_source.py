@@ -34,10 +34,12 @@ class BalancedDataSource(DataSource):
     @plain_errors()
     def schema(self) -> StructType | str:
         from balanced_source_spark.contract.half import half_of
+        from balanced_source_spark.contract.mistakes import explained
         from balanced_source_spark.options import parse_options
 
         options = parse_options(self.options)
-        return half_of(options.connector).schema(options.read)
+        with explained(options.connector, "schema"):
+            return half_of(options.connector).schema(options.read)
 
     @plain_errors()
     def reader(self, schema: StructType) -> Any:

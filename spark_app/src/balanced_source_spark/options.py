@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
@@ -23,6 +23,7 @@ from balanced_source_spark.contract.half import (
     half_of,
     secrets_in,
 )
+from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.contract.option_table import check_options, rejected
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
@@ -161,24 +162,25 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         ConnectorError: the connector is not installed, or is broken.
     """
     options = {key.lower(): value for key, value in raw.items()}
-    source, folder = options.get("source"), options.get("assignmentdir")
     _check_names(options)
     connector = options.get("connector", DEFAULT_CONNECTOR)
     half = half_of(connector)
-    notes = _checked(options, half)
     is_stream = schema is not None and not is_batch
     choices = Choices(assigner=_assigner(options), is_batch=is_batch, is_stream=is_stream)
+    with explained(connector, "reading its options"):
+        own = _read_by(half, options, choices)
+    source, folder = options.get("source"), options.get("assignmentdir")
     return Options(
         source=source,
         namespace=options.get("namespace", "default"),
         uid=options.get("uid", ""),
         assignment_dir=Path(folder) if folder else None,
-        embedded=half.source(options, choices) if _is_embedded(options) else None,
+        embedded=own.source,
         parallelism=number(options, "parallelism", 1, least=1),
         host=_host(options),
         connector=connector,
-        read=half.read_options(options),
-        secrets=half.secrets(options) if _is_embedded(options) else secrets_in(options),
+        read=own.read,
+        secrets=own.secrets,
         executors_dir=Path(options["executorsdir"]) if "executorsdir" in options else None,
         executor_patience=seconds(
             options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"
@@ -188,13 +190,32 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         max_records_per_reader=positive(options, "maxRecordsPerReader"),
         start_timeout=float(number(options, "startTimeoutSeconds", _patience(options), least=1)),
         accept_checkpoint_of=options.get("acceptcheckpointof", ""),
-        notes=notes,
+        notes=own.notes,
         journal=None if isinstance(half, SparkHalf) else journal_options(options),
         schema=schema,
         zone=options.get("zone", ""),
         state_dir=Path(options["statedir"])
         if options.get("statedir") and _is_embedded(options)
         else None,
+    )
+
+
+class _Own(NamedTuple):
+    """What the connector makes of the options."""
+
+    notes: tuple[str, ...]
+    source: Source[Any, Any] | None
+    read: Any
+    secrets: QuerySecrets
+
+
+def _read_by(half: AnyHalf[Any], options: Mapping[str, str], choices: Choices) -> _Own:
+    is_embedded = _is_embedded(options)
+    return _Own(
+        notes=_checked(options, half),
+        source=half.source(options, choices) if is_embedded else None,
+        read=half.read_options(options),
+        secrets=half.secrets(options) if is_embedded else secrets_in(options),
     )
 
 

@@ -25,6 +25,7 @@ from balanced_source_adapters.connectors import installed
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.factory import open_channel
+from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import AnyHalf, half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.control import Control
@@ -57,7 +58,7 @@ class PlannerParts:
             check_problems=self._check_problems,
             send_source_event=self._send_event,
         )
-        return self._half.hooks(context)
+        return hooks_of(self._half, context, connector=self._options.connector)
 
     @cached_property
     def _half(self) -> AnyHalf[Any]:

@@ -1,0 +1,81 @@
+"""Calls a connector's planner hooks such that what they raise by mistake is a sentence.
+
+See `mistakes`.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final, TypeVar, cast
+
+from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
+from balanced_source_spark.contract.half import AnyHalf
+from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.contract.mistakes import explained, mistake
+
+ReadT = TypeVar("ReadT")
+
+_TABLES: Final = frozenset({"ends", "event_times", "admit", "with_former"})
+"""Hooks that return a mapping."""
+
+_ASKING: Final = frozenset({"ends", "event_times"})
+"""Hooks that ask servers, in threads of their own. Their first argument is the scope."""
+
+
+def hooks_of(
+    half: AnyHalf[ReadT], context: PlannerContext[ReadT], *, connector: str
+) -> PlannerHooks:
+    """Return the hooks of a connector, such that what they raise by mistake is a sentence.
+
+    An error of a hook that asks servers counts as silence of these servers: it becomes a condition,
+    and they are asked again. Any other one ends the query.
+    """
+    with explained(connector, "hooks"):
+        made: object = half.hooks(context)
+        if not isinstance(made, PlannerHooks):
+            raise TypeError(f"it returned a {type(made).__name__}, and PlannerHooks were expected")
+    return cast("PlannerHooks", _CheckedHooks(made, connector))
+
+
+class _CheckedHooks:
+    """Passes everything on; hooks that the connector did not override are called directly.
+
+    Attributes:
+        hooks: of the connector.
+    """
+
+    def __init__(self, hooks: PlannerHooks, connector: str) -> None:
+        self.hooks = hooks
+        self._connector = connector
+
+    def __getattr__(self, name: str) -> Any:
+        with explained(self._connector, name):
+            found = getattr(self.hooks, name)
+        if not callable(found):
+            return found
+        if getattr(type(self.hooks), name, None) is not getattr(PlannerHooks, name, None):
+            found = _checked(found, self._connector, name)
+        self.__dict__[name] = found  # an idle query asks a hundred times a second
+        return found
+
+
+def _checked(hook: Callable[..., Any], connector: str, name: str) -> Callable[..., Any]:
+    @wraps(hook)
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            found = hook(*args, **named)
+            _check(name, found)
+        except BalancedSourceError:
+            raise
+        except Exception as error:
+            failed = mistake(connector, name, error)
+            if name in _ASKING:
+                raise TransientDiscoveryError(str(failed), scope=str(args[0])) from error
+            raise failed from error
+        return found
+
+    return call
+
+
+def _check(name: str, found: object) -> None:
+    if name in _TABLES and not isinstance(found, Mapping):
+        raise TypeError(f"it returned a {type(found).__name__}, and a mapping was expected")
