@@ -4,7 +4,7 @@ Those of one kind of source are its connector's.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from balanced_source.documents.environment import HOST
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.names import checked_label, checked_object
+from balanced_source_adapters.connectors import BUILT_IN, installed
 from balanced_source_spark.contract.half import (
     AnyHalf,
     Choices,
@@ -24,7 +25,13 @@ from balanced_source_spark.contract.half import (
     secrets_in,
 )
 from balanced_source_spark.contract.mistakes import explained
-from balanced_source_spark.contract.option_table import check_options, rejected
+from balanced_source_spark.contract.option_table import (
+    OPTIONS_PAGE,
+    Option,
+    check_options,
+    rejected,
+    where_options_are,
+)
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
@@ -228,7 +235,18 @@ def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
     if own is None:
         return half.notes(options)
     known = (*OPTIONS, *(() if isinstance(half, SparkHalf) else JOURNAL_OPTIONS), *own)
-    return *check_options(options, known, is_embedded=_is_embedded(options)), *half.notes(options)
+    where = _where(options.get("connector", DEFAULT_CONNECTOR), half, own)
+    return *check_options(
+        options, known, is_embedded=_is_embedded(options), where=where
+    ), *half.notes(options)
+
+
+def _where(connector: str, half: AnyHalf[Any], own: Sequence[Option]) -> str:
+    if connector in BUILT_IN:
+        return OPTIONS_PAGE
+    return where_options_are(
+        connector, own, package=installed().package_of(connector), reference=half.reference
+    )
 
 
 def _is_embedded(options: Mapping[str, str]) -> bool:

@@ -220,7 +220,7 @@ def test_options_that_a_connector_stumbles_over_are_a_sentence(
     monkeypatch.setattr("balanced_source_spark.options.half_of", lambda _: Stumbles())
 
     with pytest.raises(
-        ConnectorError, match="failed in reading its options: KeyError: 'folders'. Report this"
+        ConnectorError, match=r"failed in reading its options: KeyError: 'folders'\. Report this"
     ):
         parse_options({"connector": "files"})
 

@@ -3,6 +3,7 @@
 A name that does nothing is said, and an invalid value is rejected under its name.
 """
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_spark import options
 from balanced_source_spark.contract.half import SparkHalf
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.kafka.option_names import OPTIONS
@@ -99,6 +102,55 @@ def test_options_of_a_connector_that_declares_none_are_not_checked() -> None:
     half: Any = SimpleNamespace(options=lambda: SparkHalf.options(half), notes=lambda _: ())
 
     assert _checked({"anything": "1"}, half) == ()
+
+
+class Tapes:
+    """The half of a connector from another package."""
+
+    reference = ""
+
+    def __init__(self, reference: str = "") -> None:
+        self.reference = reference
+
+    def options(self) -> tuple[Option, ...]:
+        return Option(name="reel", meaning="Number of the reel."), Option(
+            name="side", meaning="Side of the tape."
+        )
+
+    def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("reference", "described"),
+    [("", ""), ("https://tapes.example/options", ", described at https://tapes.example/options")],
+)
+def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
+    monkeypatch: pytest.MonkeyPatch, reference: str, described: str
+) -> None:
+    """Our page of options has none of them."""
+    tapes = Connectors(
+        [Registration(kind="tapes", reference="tapes:Connector", package="tapes-connector 2.1")]
+    )
+    monkeypatch.setattr(options, "installed", lambda: tapes)
+    half: Any = Tapes(reference)
+
+    with pytest.raises(InvalidSpecError) as caught:
+        _checked({"connector": "tapes", "real": "1"}, half)
+
+    assert str(caught.value) == (
+        "options: unknown option 'real' (did you mean reel?). Connector 'tapes' of tapes-connector"
+        " 2.1 has the options "
+        f'reel, side{described}. Those of all connectors are on the page "Options" of the'
+        " documentation of Balanced "
+        "Source"
+    )
+
+
+def test_an_unknown_option_of_a_built_in_connector_names_the_page() -> None:
+    assert rejection(zzz="1").endswith(
+        "'zzz'. All names are on the page \"Options\" of the documentation"
+    )
 
 
 @pytest.mark.parametrize(

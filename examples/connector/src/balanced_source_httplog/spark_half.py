@@ -28,6 +28,8 @@ OPTIONS: Final = (
 class HttpLogSparkHalf(ReadersHalf[None, Entry, LogSplit]):
     """Logs behind an HTTP API."""
 
+    reference = "the README of balanced-source-httplog"
+
     def options(self) -> tuple[Option, ...]:
         return OPTIONS
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from balanced_source.api import Source
 from balanced_source.assigners import SplitAssigner
@@ -94,6 +94,10 @@ class AnyHalf(ABC, Generic[ReadT]):
 
     Keys of options are lower case, because Spark folds them.
     """
+
+    reference: ClassVar[str] = ""
+    """Where the options of this kind of source are described, such as a URL, for the message about
+    an unknown one."""
 
     def options(self) -> tuple[Option, ...] | None:
         """Return the options of this kind of source, for the check of names.

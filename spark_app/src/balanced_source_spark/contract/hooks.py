@@ -5,9 +5,10 @@ Every hook but `ends` has a neutral default.
 All hooks are called in the planning process beside the driver JVM. An exception there ends the
 query, so a hook raises only what its docstring names. Any other exception counts as a mistake: the
 query ends with a sentence that names connector and hook, and the log has the traceback. In `ends`
-and `event_times` it counts as silence of the servers. `ends` and `event_times` are called in
-threads of their own, one per scope; all others in Spark's planning thread, where they must not
-block.
+and `event_times` it counts as silence of the servers.
+
+`ends` and `event_times` are called in threads of their own, one per scope; all others in Spark's
+planning thread, where they must not block.
 """
 
 from abc import ABC, abstractmethod

@@ -45,6 +45,25 @@ class Option:
     instead: str = ""
 
 
+def where_options_are(
+    connector: str, own: Sequence[Option], *, package: str, reference: str
+) -> str:
+    """Return a sentence that says where the options of a connector of another package are.
+
+    Args:
+        connector: its kind.
+        own: its options.
+        package: that registers it.
+        reference: see `AnyHalf.reference`; empty if it says nothing.
+    """
+    named = ", ".join(option.name for option in own) or "none"
+    described = f", described at {reference}" if reference else ""
+    return (
+        f"Connector {connector!r} of {package} has the options {named}{described}. Those of all"
+        ' connectors are on the page "Options" of the documentation of Balanced Source'
+    )
+
+
 def rejected(name: str, message: str) -> InvalidSpecError:
     """Return the error for the value of an option.
 
@@ -55,8 +74,16 @@ def rejected(name: str, message: str) -> InvalidSpecError:
     return InvalidSpecError(message, field=f"option {name}")
 
 
+OPTIONS_PAGE: Final = 'All names are on the page "Options" of the documentation'
+"""Where the options of the built-in connectors are."""
+
+
 def check_options(
-    given: Mapping[str, str], known: Sequence[Option], *, is_embedded: bool
+    given: Mapping[str, str],
+    known: Sequence[Option],
+    *,
+    is_embedded: bool,
+    where: str = OPTIONS_PAGE,
 ) -> tuple[str, ...]:
     """Return sentences about options that have no effect.
 
@@ -64,13 +91,14 @@ def check_options(
         given: what the user has set, with names in lower case.
         known: all options of this kind of source.
         is_embedded: whether the driver assigns the splits itself.
+        where: a sentence that says where all options are.
 
     Raises:
         InvalidSpecError: an option is unknown; it suggests the nearest name.
     """
     found = {name: _declared(name, known) for name in sorted(given) if not _is_spark_s_own(name)}
     if unknown := [name for name, option in found.items() if option is None]:
-        raise _unknown(unknown, known)
+        raise _unknown(unknown, known, where)
     options = [option for option in found.values() if option is not None]
     notes = [f"option {o.name} has no effect: {o.instead}" for o in options if o.instead]
     if not is_embedded and (idle := sorted({o.name for o in options if o.is_embedded})):
@@ -92,7 +120,7 @@ def _declared(name: str, known: Iterable[Option]) -> Option | None:
     return None
 
 
-def _unknown(names: Sequence[str], known: Iterable[Option]) -> InvalidSpecError:
+def _unknown(names: Sequence[str], known: Iterable[Option], where: str) -> InvalidSpecError:
     if names[0] in _PATHS:
         return rejected(
             names[0],
@@ -100,11 +128,7 @@ def _unknown(names: Sequence[str], known: Iterable[Option]) -> InvalidSpecError:
             " options",
         )
     hints = [f"{shown(name)}{_hint(name, known)}" for name in names[:SHOWN]]
-    return InvalidSpecError(
-        f'unknown option {", ".join(hints)}. All names are on the page "Options" of the'
-        " documentation",
-        field="options",
-    )
+    return InvalidSpecError(f"unknown option {', '.join(hints)}. {where}", field="options")
 
 
 def _hint(name: str, known: Iterable[Option]) -> str:
