@@ -269,6 +269,26 @@ def test_a_query_that_ends_by_itself_reads_what_is_there(make: Make, *, knows_en
         assert query.records == Counter(expected)
 
 
+@pytest.mark.parametrize("is_single", [False, True])
+def test_such_a_query_ends_exactly_where_it_should_although_the_reader_ignores_stops(
+    make: Make, *, is_single: bool
+) -> None:
+    """The tapes are as long as they were when the query began, and there is much more by the time
+    it reads.
+    """
+    expected = shelf(length=30).records()
+    query = make(TapeHalf(shelf(length=30), knows_ends=True, honours_stops=False))
+    query.planner.prepareForTriggerAvailableNow()
+    query.half.shelf.lengths = dict.fromkeys(query.half.shelf.lengths, 500)
+    if is_single:
+        assert query.once()
+    else:
+        while query.trigger():
+            pass
+
+    assert query.records == Counter(expected)
+
+
 @pytest.mark.parametrize("knows_ends", [False, True])
 def test_one_micro_batch_reads_everything_whatever_the_limit(
     make: Make, *, knows_ends: bool
@@ -313,7 +333,7 @@ def test_a_reader_whose_positions_are_not_exact_is_refused(
         "one record at a time ends where it was sealed"
     )
 
-    monkeypatch.setattr("balanced_source_spark.journal.reading.Reading.settle", _blind)
+    monkeypatch.setattr("balanced_source_spark.journal.reading.Reading._settle_moved", _blind)
     with pytest.raises(ContractViolationError, match="positions are not exact"):
         query.read(next(part for part in parts if part.share is not None and part.share.starts))
 

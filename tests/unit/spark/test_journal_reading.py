@@ -110,6 +110,79 @@ def test_large_records_are_counted_before_many_of_them_are_in_memory(
     buffer.close()
 
 
+class Counting(TapeHalf):
+    """Counts how often all splits, and how often one, were asked for."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        self.all, self.one = [0], [0]
+        everything, single = made.snapshot_state, made.snapshot_split
+        made.snapshot_state = lambda number: (self._count(self.all), everything(number))[1]  # type: ignore[method-assign]
+        made.snapshot_split = lambda split_id: (self._count(self.one), single(split_id))[1]  # type: ignore[method-assign]
+        return made
+
+    def _count(self, counter: list[int]) -> None:
+        counter[0] += 1
+
+
+def test_a_split_is_left_at_its_stop_whatever_the_reader_would_read_on() -> None:
+    half = Counting(Shelf(lengths={"a": 900, "b": 900}), honours_stops=False)
+    part = share(a=0, b=7)
+    stops = {(SHELF, "a"): 250, (SHELF, "b"): 8}
+    with Reading(half, Query(client_id="c", read=None), {"tapes": {}}, part, stops) as made:
+        record = fetch(made, part.limits)
+
+    assert record.ends == {(SHELF, "a"): 250, (SHELF, "b"): 8}
+    assert record.records == 251
+    assert record.finished == frozenset(), "a stop that was set here is no end of a split"
+    assert half.one == [251]
+    assert half.all[0] < 251, (
+        "all splits are asked for between two fetches alone: with each record it would take long"
+    )
+
+
+class Gushing(TapeHalf):
+    """Its reader emits three records in a poll, and says of no split that it comes from there."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        one = made.poll_next
+
+        def several(output: Any) -> Any:
+            plain = NoSplits(output)
+            return [one(plain) for _ in range(3)][-1]
+
+        made.poll_next = several  # type: ignore[method-assign]
+        return made
+
+
+@dataclass
+class NoSplits:
+    """Passes records on without their splits."""
+
+    output: Any
+
+    def create_output_for_split(self, split_id: Any) -> Any:
+        return self.output
+
+    def release_output_for_split(self, split_id: Any) -> None:
+        """There is none."""
+
+
+def test_a_reader_that_emits_several_records_in_a_poll_goes_past_its_stop_by_the_rest_of_one() -> (
+    None
+):
+    part = share(a=0)
+    half = Gushing(Shelf(lengths={"a": 900}), honours_stops=False)
+    with Reading(
+        half, Query(client_id="c", read=None), {"tapes": {}}, part, {(SHELF, "a"): 100}
+    ) as made:
+        record = fetch(made, part.limits)
+
+    assert record.records == record.ends[SHELF, "a"]
+    assert 100 <= record.records < 103
+
+
 def test_time_is_a_limit_too() -> None:
     part = share(FetchLimits(max_millis=1, wait_millis=3_600_000), a=0)
     with reading(Shelf(lengths={"a": 0}), part) as made:

@@ -103,6 +103,13 @@ class SourceReader(ABC, Generic[T, SplitT]):
         but not emitted is not part of it. Must not block.
         """
 
+    def snapshot_split(self, split_id: SplitId) -> SplitT | None:
+        """One split of `snapshot_state`; None if it is not among them.
+
+        Override it if that is cheaper than all.
+        """
+        return next((split for split in self.snapshot_state(1) if split.split_id == split_id), None)
+
     @abstractmethod
     def add_splits(self, splits: Sequence[SplitT]) -> None:
         """Take splits in addition, to be read from their positions on.

@@ -98,6 +98,10 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def snapshot_state(self, checkpoint_id: int) -> Sequence[SplitT]:
         return tuple(self.to_split(split_id, state) for split_id, state in self._states.items())
 
+    def snapshot_split(self, split_id: SplitId) -> SplitT | None:
+        state = self._states.get(split_id)
+        return None if state is None else self.to_split(split_id, state)
+
     def add_splits(self, splits: Sequence[SplitT]) -> None:
         self._last_generation += 1
         for split in splits:

@@ -26,6 +26,8 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         on_record: gets each record with its timestamp.
         on_watermark: gets the combined watermark each time that it grows.
         on_idle: gets whether the reader is idle, each time that it changes.
+        on_split: gets the split of each record that comes by the output of a split, before the
+            record; None: not told.
         on_release: gets each split whose output is released, while its reader still has it.
         watermarks: of all splits.
     """
@@ -33,6 +35,7 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
     on_record: Callable[[T, int | None], None]
     on_watermark: Callable[[int], None] = _ignore
     on_idle: Callable[[bool], None] = _ignore
+    on_split: Callable[[SplitId], None] | None = None
     on_release: Callable[[SplitId], None] = _ignore
     watermarks: CombinedWatermark[SplitId] = field(default_factory=CombinedWatermark)
     _outputs: dict[SplitId, "_SplitOutput[T]"] = field(default_factory=dict)
@@ -113,6 +116,8 @@ class _SplitOutput(SourceOutput[T], Generic[T]):
         self.records += 1
         if self.outputs.watermarks.is_idle_part(self.split_id):
             self.mark_active()
+        if self.outputs.on_split is not None:
+            self.outputs.on_split(self.split_id)
         self.outputs.on_record(record, timestamp)
 
     def emit_watermark(self, watermark: int) -> None:

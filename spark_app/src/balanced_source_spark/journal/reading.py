@@ -36,7 +36,7 @@ from balanced_source_spark.place import this_place
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
-"""Records after which it is looked whether a split is where it shall stop."""
+"""Records after which it is looked where all splits are, if none of them shall stop anywhere."""
 
 PAUSE: Final = 0.01
 """Seconds between two polls of which the first brought nothing."""
@@ -117,7 +117,10 @@ class Reading:
         self._stops = stops
         self._context = TaskContext(share)
         self.buffer: Buffer[Any] = Buffer(half.rows)
-        self._output = SplitOutputs[Any](self.buffer.add, on_release=self._note_end)
+        self._moved: set[SplitId] = set()
+        self._output = SplitOutputs[Any](
+            self.buffer.add, on_split=self._moved.add if stops else None, on_release=self._note_end
+        )
         self._at: dict[SplitId, Position] = dict(share.starts)
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
@@ -171,11 +174,21 @@ class Reading:
         return all(behind.get(split_id) == 0 for split_id in self._left)
 
     def poll(self) -> bool:
-        """Poll once; returns whether that brought any record. Waits a little if nothing comes."""
+        """Poll once; returns whether that brought any record. Waits a little if nothing comes.
+
+        A split is let go of as soon as it is where it shall stop. So a reader that ignores stops
+        reads past one by the rest of that poll at most: by nothing if a poll brings one record, as
+        with `SourceReaderBase`.
+        """
         before = self.buffer.count
+        self._moved.clear()
         status = self._reader.poll_next(self._output)
         if self.buffer.count > before:
             self._empty = 0
+            if self.has_stops:
+                self._settle_moved()
+            elif self.buffer.count // SETTLE > before // SETTLE:
+                self.settle()
             return True
         self._empty += 1
         if status is InputStatus.NOTHING_AVAILABLE:
@@ -194,7 +207,24 @@ class Reading:
                 self._at[split_id] = found[split_id]
             else:
                 self._finish(split_id)
-        reached = [s for s in self._left if s in self._stops and self._is_at(s)]
+        self._let_go([s for s in self._left if s in self._stops and self._is_at(s)])
+
+    def _settle_moved(self) -> None:
+        """Do the same for the splits of which the newest poll brought records.
+
+        Asking for all takes too long.
+        """
+        if not self._moved:  # the reader does not say of which split a record is
+            self.settle()
+        for split_id in self._moved & self._left:
+            split = self._reader.snapshot_split(split_id)
+            if split is None:
+                self._finish(split_id)
+                continue
+            self._at[split_id] = split.position
+            self._let_go([split_id] if split_id in self._stops and self._is_at(split_id) else [])
+
+    def _let_go(self, reached: Collection[SplitId]) -> None:
         if reached:
             self._reader.remove_splits(reached)
             self._left.difference_update(reached)
@@ -226,12 +256,15 @@ class Reading:
         )
 
     def check_exact(self) -> None:
-        """Check that no split is past its stop.
+        """Check that no split is past its stop, of those that moved last.
 
         Raises:
             ContractViolationError: the reader is not exact.
         """
-        for split_id, stop in self._stops.items():
+        for split_id in self._moved or self._stops:
+            stop = self._stops.get(split_id)
+            if stop is None:
+                continue
             if (self._at[split_id] or 0) > (stop or 0):
                 raise ContractViolationError(
                     f"split {split_id} was sealed up to position {stop}, and reading it again leads"
@@ -292,8 +325,6 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
     while not reading.is_done:
         if reading.poll():
             last = time.monotonic()
-            if reading.buffer.count % SETTLE == 0:
-                reading.settle()
             if _is_full(reading.buffer, limits) or _is_late(begun, last, limits):
                 return reading.record(has_more=True)
         elif _is_late(begun, time.monotonic(), limits):
@@ -324,7 +355,6 @@ def read_again(
     while not reading.is_done:
         if reading.poll():
             last = time.monotonic()
-            reading.settle()
             reading.check_exact()
         elif time.monotonic() - last >= STALL:
             break
