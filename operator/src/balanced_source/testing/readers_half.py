@@ -1,0 +1,268 @@
+"""What every `ReadersHalf` must do.
+
+A half whose tasks get readers, and seal where these have stopped.
+
+The suite drives the half as a task does: it makes splits and a reader, polls, takes snapshots, and
+turns records into rows. It needs pyarrow, as the half itself does, but no Spark.
+"""
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from balanced_source.api import STOP, Json, Position, SplitId
+from balanced_source.reader import SplitOutputs
+from balanced_source.testing.source_reader import DEADLINE, Context
+from balanced_source.testing.waiting import wait_until
+
+Row = Mapping[str, Any]
+
+
+class ReadersHalfContract:
+    """Derive, implement the hooks, and name the class ``Test…``."""
+
+    def half(self) -> Any:
+        """The half under test."""
+        raise NotImplementedError
+
+    def query(self) -> Any:
+        """A `Query` for it, as `read_options` and the options of a user make it."""
+        raise NotImplementedError
+
+    def settings(self) -> Mapping[str, Any]:
+        """What `Source.reader_settings` returns."""
+        raise NotImplementedError
+
+    def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
+        """Two splits or more that have records now → their attributes.
+
+        The same at each call within a test.
+        """
+        raise NotImplementedError
+
+    def first(self, split_id: SplitId) -> Position:
+        """Where the enumerator lets reading of a split begin."""
+        del split_id
+        return None
+
+    def rows(self, split_id: SplitId) -> Sequence[Row]:
+        """The rows of all records that a split has now: column → value, in their order.
+
+        Three or more.
+        """
+        raise NotImplementedError
+
+    def test_tasks_can_unpickle_it(self) -> None:
+        """Half and query travel to the executors with each micro-batch."""
+        # Its own bytes
+        half, query = pickle.loads(pickle.dumps((self.half(), self.query())))  # noqa: S301
+
+        split_id = self._one()
+        assert _Task(self, [split_id], half=half, query=query).read(
+            len(self.rows(split_id))
+        ) == self.rows(split_id)
+
+    def test_settings_and_splits_travel_as_json(self) -> None:
+        settings = json.loads(json.dumps(dict(self.settings())))
+        assert settings == self.settings()
+        for split_id, attributes in self.splits().items():
+            assert tuple(json.loads(json.dumps(split_id))) == split_id
+            assert json.loads(json.dumps(dict(attributes))) == attributes
+
+    def test_a_split_is_what_was_asked_for(self) -> None:
+        half = self.half()
+        for split_id, attributes in self.splits().items():
+            for position in [self.first(split_id), *self._positions(split_id)]:
+                made = half.split(split_id, position, attributes)
+                assert made.split_id == split_id
+                assert position is None or made.position == position
+                assert made.at(position).split_id == split_id
+
+    def test_every_record_is_a_row_in_its_order(self) -> None:
+        for split_id in self.splits():
+            assert _Task(self, [split_id]).read(len(self.rows(split_id))) == self.rows(split_id)
+
+    def test_batches_of_any_size_have_the_same_columns(self) -> None:
+        split_id = self._one()
+        task = _Task(self, [split_id])
+        task.read(len(self.rows(split_id)))
+        whole = self.half().rows(task.records)
+
+        for size in (1, 2):
+            parts = [
+                self.half().rows(task.records[i : i + size])
+                for i in range(0, len(task.records), size)
+            ]
+            assert all(part.schema == whole.schema for part in parts)
+            assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
+
+    def test_the_columns_are_those_of_its_schema(self) -> None:
+        split_id, half = self._one(), self.half()
+        task = _Task(self, [split_id])
+        task.read(1)
+        schema = half.schema(self.query().read)
+        named = getattr(schema, "names", None)
+        wanted = list(named) if named is not None else _names(str(schema))
+
+        assert half.rows(task.records).schema.names == wanted
+
+    def test_positions_are_numbers_that_grow_behind_each_record(self) -> None:
+        for split_id in self.splits():
+            positions = self._positions(split_id)
+
+            assert all(type(position) is int for position in positions), positions
+            assert all(before < after for before, after in pairwise(positions)), positions
+            assert len(positions) == len(self.rows(split_id)), "each record moves its split"
+
+    def test_from_each_position_on_exactly_the_rest_comes(self) -> None:
+        for split_id in self.splits():
+            rows = self.rows(split_id)
+            for count, position in enumerate(self._positions(split_id)[:-1], start=1):
+                again = _Task(self, [split_id], starts={split_id: position})
+                assert again.read(len(rows) - count) == rows[count:]
+
+    def test_a_sealed_range_is_read_again_record_by_record(self) -> None:
+        """Whether the reader honours `STOP` or not: the task ends it where it was sealed."""
+        for split_id in self.splits():
+            rows, positions = self.rows(split_id), self._positions(split_id)
+            for count in sorted({1, len(rows) // 2, len(rows) - 1}):
+                task = _Task(self, [split_id], stops={split_id: positions[count - 1]})
+                assert task.read(count) == rows[:count]
+                assert task.position(split_id) in (positions[count - 1], None), (
+                    "it is there, or has ended there"
+                )
+
+    def test_splits_beside_each_other_are_read_as_one_by_one(self) -> None:
+        split_ids = list(self.splits())
+        wanted = {split_id: list(self.rows(split_id)) for split_id in split_ids}
+
+        task = _Task(self, split_ids)
+        found = task.read(sum(map(len, wanted.values())))
+
+        for split_id, rows in wanted.items():
+            assert [row for row in found if row in rows] == rows, split_id
+        assert len(found) == sum(map(len, wanted.values()))
+
+    def test_what_it_says_of_time_is_in_whole_milliseconds(self) -> None:
+        split_id = self._one()
+        task = _Task(self, [split_id])
+        task.read(1)
+
+        assert task.behind.keys() <= {split_id}
+        assert all(type(millis) is int and millis >= 0 for millis in task.behind.values()), (
+            task.behind
+        )
+
+    def test_a_task_may_end_at_any_time(self) -> None:
+        """It is killed, overtaken, or at its limit.
+
+        What was fetched and not emitted is read again.
+        """
+        split_id = self._one()
+        for count in (0, 1):
+            _Task(self, [split_id]).read(count)
+
+        assert _Task(self, [split_id]).read(len(self.rows(split_id))) == self.rows(split_id)
+
+    def _one(self) -> SplitId:
+        return next(iter(self.splits()))
+
+    def _positions(self, split_id: SplitId) -> list[Any]:
+        """The position behind each record, as a snapshot after its poll says."""
+        task = _Task(self, [split_id])
+        task.read(len(self.rows(split_id)))
+        return task.seen
+
+
+class _Task:
+    """A task on some splits; reads once.
+
+    Attributes:
+        records: what it has read.
+        seen: the position after each poll that brought anything; for a task on one split.
+        behind: what the reader said of time in the end.
+    """
+
+    def __init__(
+        self,
+        suite: ReadersHalfContract,
+        split_ids: Sequence[SplitId],
+        *,
+        half: Any = None,
+        query: Any = None,
+        starts: Mapping[SplitId, Position] | None = None,
+        stops: Mapping[SplitId, Position] | None = None,
+    ) -> None:
+        self._half, self._query, self._suite = half or suite.half(), query or suite.query(), suite
+        self._stops = stops or {}
+        self._starts = {s: suite.first(s) for s in split_ids} | dict(starts or {})
+        self._at: dict[SplitId, Position] = {}
+        self.records: list[Any] = []
+        self.seen: list[Position] = []
+        self.behind: Mapping[SplitId, int] = {}
+
+    def read(self, count: int) -> list[Row]:
+        """Read until there are so many records; returns all rows."""
+        output: SplitOutputs[Any] = SplitOutputs(
+            lambda record, _: self.records.append(record), on_release=self._ended
+        )
+        with self._running() as self._reader:
+            wait_until(lambda: self._has(count, output), DEADLINE, f"{count} records")
+            self.behind = self._reader.millis_behind()
+        found: list[Row] = self._half.rows(self.records).to_pylist() if self.records else []
+        return found
+
+    def position(self, split_id: SplitId) -> Position:
+        """Where a split is; None if the reader had ended it."""
+        return self._at.get(split_id)
+
+    @contextmanager
+    def _running(self) -> Iterator[Any]:
+        splits = [
+            self._half.split(s, position, self._attributes(s))
+            for s, position in self._starts.items()
+        ]
+        settings = json.loads(json.dumps(dict(self._suite.settings())))
+        reader = self._half.reader(self._query, settings, Context())
+        try:
+            reader.start()
+            reader.add_splits(splits)
+            reader.notify_no_more_splits()
+            yield reader
+        finally:
+            reader.close()
+
+    def _attributes(self, split_id: SplitId) -> Mapping[str, Json]:
+        known = self._suite.splits()[split_id]
+        return {**known, STOP: self._stops[split_id]} if split_id in self._stops else known
+
+    def _has(self, count: int, output: SplitOutputs[Any]) -> bool:
+        while len(self.records) < count:
+            before = len(self.records)
+            self._reader.poll_next(output)
+            if len(self.records) == before:
+                return False
+            self._note()
+        return True
+
+    def _note(self) -> None:
+        self._at |= {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+        self.seen.extend(self._at[s] for s in list(self._starts)[:1] if s in self._at)
+
+    def _ended(self, split_id: SplitId) -> None:
+        self._at.pop(split_id, None)
+
+
+def _names(ddl: str) -> list[str]:
+    """The names of columns in DDL such as ``number BIGINT, price DECIMAL(10, 2)``."""
+    columns, depth = [""], 0
+    for character in ddl:
+        depth += (character in "(<") - (character in ")>")
+        if character == "," and not depth:
+            columns.append("")
+        else:
+            columns[-1] += character
+    return [column.split()[0].rstrip(":").strip("`") for column in columns]

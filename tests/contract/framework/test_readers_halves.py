@@ -1,0 +1,185 @@
+"""Every half whose tasks get readers keeps the contract.
+
+Kinesis, the sample connector, and tapes of the tests.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from balanced_source_httplog.source import HttpLogSource, Server
+from balanced_source_httplog.spark_half import HttpLogSparkHalf
+
+from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
+from balanced_source.connectors.kinesis import KinesisSource, ShardSplit
+from balanced_source.reader import InlineFetchers
+from balanced_source.testing.readers_half import ReadersHalfContract, Row, _names
+from balanced_source_adapters.kinesis.client import Record
+from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.kinesis.half import KinesisSparkHalf
+from support.log_api import LogApi
+from support.shards import STREAM, NoPace, StreamInMemory
+from support.tapes import SHELF, Shelf, TapeHalf
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+QUERY: Query[None] = Query(client_id="contract", read=None)
+
+
+class KinesisInMemory(KinesisSparkHalf):
+    """Kinesis with a stream in memory as its service, and without pauses between two requests."""
+
+    def reader(
+        self, query: Query[None], settings: Mapping[str, Any], context: SourceReaderContext
+    ) -> SourceReader[Record, ShardSplit]:
+        return KinesisReader(
+            context, InlineFetchers(lambda: ShardReader(written(), shared=NoPace()))
+        )
+
+
+def written() -> StreamInMemory:
+    """Three shards with some records each.
+
+    One of them is closed: it ends behind its last record.
+    """
+    stream = StreamInMemory(3)
+    for number in range(30):
+        stream.put(f"key-{number}")
+    stream.split(stream.open()[0])
+    return stream
+
+
+class TestKinesis(ReadersHalfContract):
+    def half(self) -> KinesisInMemory:
+        return KinesisInMemory()
+
+    def query(self) -> Query[None]:
+        return QUERY
+
+    def settings(self) -> Mapping[str, Any]:
+        return KinesisSource(streams=(STREAM,)).reader_settings()
+
+    def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
+        return {
+            (STREAM, name): ShardSplit(stream=STREAM, shard=name).attributes()
+            for name, shard in written().shards.items()
+            if shard.records
+        }
+
+    def rows(self, split_id: SplitId) -> Sequence[Row]:
+        return [
+            {
+                "data": record.data,
+                "partitionKey": record.key,
+                "sequenceNumber": str(record.sequence),
+                "shardId": record.shard,
+                "stream": STREAM,
+                "approximateArrivalTimestamp": EPOCH + timedelta(microseconds=record.arrived),
+            }
+            for record in written().shards[str(split_id[1])].records
+        ]
+
+
+class TestSampleConnector(ReadersHalfContract):
+    api: LogApi
+
+    @pytest.fixture(autouse=True)
+    def _served(self) -> Iterator[None]:
+        with LogApi() as api:
+            type(self).api = api
+            api.append("orders", 7)
+            api.append("a/b c", 3)
+            yield
+
+    def half(self) -> HttpLogSparkHalf:
+        return HttpLogSparkHalf()
+
+    def query(self) -> Query[None]:
+        return QUERY
+
+    def settings(self) -> Mapping[str, Any]:
+        return HttpLogSource(server=Server(url=self.api.url)).reader_settings()
+
+    def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
+        return {("server", name): {} for name in self.api.logs}
+
+    def rows(self, split_id: SplitId) -> Sequence[Row]:
+        name = str(split_id[1])
+        return [
+            {"log": name, "number": n, "text": text} for n, text in enumerate(self.api.logs[name])
+        ]
+
+
+class TestTapes(ReadersHalfContract):
+    honours_stops = True
+
+    def half(self) -> TapeHalf:
+        shelf = Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}, timed={"a"})
+        return TapeHalf(shelf, honours_stops=self.honours_stops)
+
+    def query(self) -> Query[None]:
+        return QUERY
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"tapes": {}}
+
+    def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
+        return {(SHELF, "a"): {}, (SHELF, "b"): {}}
+
+    def first(self, split_id: SplitId) -> Position:
+        return 0
+
+    def rows(self, split_id: SplitId) -> Sequence[Row]:
+        return [
+            {"tape": str(split_id[1]), "number": n}
+            for n in range({"a": 9, "b": 4}[str(split_id[1])])
+        ]
+
+
+class TestTapesWithoutStops(TestTapes):
+    honours_stops = False
+
+
+class Repeating(TapeHalf):
+    """Gives two records for each element, so the first of them does not move its split."""
+
+    def __init__(self) -> None:
+        super().__init__(Shelf(lengths={"a": 9, "b": 4}), repeats=2)
+
+
+class Stuck(TapeHalf):
+    """Turns an element into another number of rows."""
+
+    def rows(self, records: Sequence[Any]) -> Any:
+        return super().rows([*records, *records])
+
+
+@pytest.mark.parametrize(
+    ("half", "test"),
+    [
+        (Repeating(), "test_positions_are_numbers_that_grow_behind_each_record"),
+        (Stuck(Shelf(lengths={"a": 9, "b": 4})), "test_every_record_is_a_row_in_its_order"),
+        (TapeHalf(Shelf(lengths={"a": 8, "b": 4})), "test_every_record_is_a_row_in_its_order"),
+    ],
+)
+def test_the_suite_finds_a_half_that_does_not_keep_the_contract(
+    monkeypatch: pytest.MonkeyPatch, half: TapeHalf, test: str
+) -> None:
+    monkeypatch.setattr("balanced_source.testing.readers_half.DEADLINE", 0.05)
+    suite = TestTapes()
+    monkeypatch.setattr(suite, "half", lambda: half)
+
+    with pytest.raises(AssertionError):
+        getattr(suite, test)()
+
+
+@pytest.mark.parametrize(
+    ("ddl", "names"),
+    [
+        ("number BIGINT, text STRING", ["number", "text"]),
+        ("`a` DECIMAL(10, 2), b STRUCT<x: INT, y: MAP<STRING, INT>>, c INT", ["a", "b", "c"]),
+    ],
+)
+def test_the_suite_reads_the_names_of_columns(ddl: str, names: list[str]) -> None:
+    assert _names(ddl) == names
