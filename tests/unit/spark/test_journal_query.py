@@ -273,9 +273,7 @@ def test_a_query_that_ends_by_itself_reads_what_is_there(make: Make, *, knows_en
 def test_such_a_query_ends_exactly_where_it_should_although_the_reader_ignores_stops(
     make: Make, *, is_single: bool
 ) -> None:
-    """The tapes are as long as they were when the query began, and there is much more by the time
-    it reads.
-    """
+    """There is much more by the time it reads."""
     expected = shelf(length=30).records()
     query = make(TapeHalf(shelf(length=30), knows_ends=True, honours_stops=False))
     query.planner.prepareForTriggerAvailableNow()

@@ -201,8 +201,7 @@ class OperatorHalf(ABC, Generic[SpecT]):
         return self.to_source(spec, common, texts, field=field)
 
     def losses(self, numbers: Mapping[str, int]) -> Losses:
-        """Return what the numbers of the drivers say of records that were lost while reading goes
-        on.
+        """Return what the numbers of the drivers say of records that were lost.
 
         Called whenever the status is written: it must not block. Nothing is lost by default.
 

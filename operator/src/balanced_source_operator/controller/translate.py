@@ -118,8 +118,7 @@ def _check_row_fields(spec: BalancedSourceSpec, half: OperatorHalf[Any]) -> None
 
 
 def reader_options(spec: BalancedSourceSpec) -> Mapping[str, str]:
-    """Return what the packaged application must know of a valid spec's source before it starts, as
-    options.
+    """Return as options what the packaged application must know of a valid spec's source.
 
     Raises:
         InvalidSpecError, ConnectorError: as `to_source` does.

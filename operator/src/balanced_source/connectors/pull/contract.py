@@ -33,10 +33,10 @@ class SplitListing(ABC, Generic[SplitT]):
         return False
 
     def is_in_zone(self, split: SplitT, zone: str) -> bool:
-        """Return whether a split should go to readers of this zone before those elsewhere, unless a
-        host is near.
+        """Return whether a split should go to readers of this zone before those elsewhere.
 
-        Only asked for readers whose zone is known, see `SplitEnumeratorContext.zone_of`.
+        Hosts that are near go first. Only asked for readers whose zone is known, see
+        `SplitEnumeratorContext.zone_of`.
         """
         del split, zone
         return False
