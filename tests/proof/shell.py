@@ -34,7 +34,7 @@ from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import Options
-from balanced_source_spark.place import Place
+from balanced_source_spark.place import Whereabouts
 from balanced_source_spark.planner import StreamPlanner
 from proof.brokers import Admin, Lives
 
@@ -171,7 +171,7 @@ class Shell:
             gate=self._gate,
             instance=Instance(id="i"),
             with_former=self.planner._hooks.with_former,
-            place=Place(host=""),
+            place=Whereabouts(host=""),
         )
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate}

@@ -25,7 +25,7 @@ from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWa
 from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
-from balanced_source_spark.place import Place
+from balanced_source_spark.place import Whereabouts
 from balanced_source_spark.report_lease import ReportLease
 
 log = get_logger(__name__)
@@ -81,7 +81,7 @@ class HostReporter:
     _lease: ReportLease
     _lock: threading.Condition
     _name: str
-    _place: Place
+    _place: Whereabouts
     _problems: ProblemBoard
     _progress: Progress
     _reported: ReaderHost | None

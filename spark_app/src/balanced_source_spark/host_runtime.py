@@ -34,7 +34,7 @@ from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.host_reporter import HostReporter, Progress
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
-from balanced_source_spark.place import Place, this_place
+from balanced_source_spark.place import Whereabouts, this_place
 from balanced_source_spark.report_lease import ReportLease
 from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
 
@@ -85,7 +85,7 @@ class HostRuntime(HostReporter):
         instance: Instance | None = None,
         calls: DriverCalls | None = None,
         lease: ReportLease | None = None,
-        place: Place | None = None,
+        place: Whereabouts | None = None,
     ) -> None:
         self._lease = lease or ReportLease()
         self._channel = channel

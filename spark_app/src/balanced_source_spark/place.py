@@ -15,7 +15,7 @@ from typing import NamedTuple
 from balanced_source.documents.environment import ZONE
 
 
-class Place(NamedTuple):
+class Whereabouts(NamedTuple):
     """Where a process runs.
 
     Attributes:
@@ -27,11 +27,11 @@ class Place(NamedTuple):
     zone: str = ""
 
 
-def this_place(zone: str = "", environment: Mapping[str, str] = os.environ) -> Place:
+def this_place(zone: str = "", environment: Mapping[str, str] = os.environ) -> Whereabouts:
     """Return where this process runs.
 
     Args:
         zone: what the user says; empty to go by the environment.
         environment: variables of the process.
     """
-    return Place(host=socket.gethostname(), zone=zone or environment.get(ZONE, ""))
+    return Whereabouts(host=socket.gethostname(), zone=zone or environment.get(ZONE, ""))

@@ -18,7 +18,7 @@ from balanced_source.coordinator import SourceCoordinator as Coordinator
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.host import ReaderHost
-from balanced_source_spark.place import Place, this_place
+from balanced_source_spark.place import Whereabouts, this_place
 from support.pull_source import NumberLists, Numbers
 
 
@@ -76,7 +76,7 @@ def test_the_zone_is_what_the_user_says_or_else_what_the_pod_knows() -> None:
 class Scene:
     """A coordinator and a driver in each of some places; documents pass as text."""
 
-    def __init__(self, source: NumberLists, places: Mapping[str, Place]) -> None:
+    def __init__(self, source: NumberLists, places: Mapping[str, Whereabouts]) -> None:
         self.source, self.places = source, places
         self.assignment = Assignment(epoch=0, parallelism=0)
         self.hosts: dict[str, ReaderHost] = {}
@@ -124,7 +124,7 @@ def test_requests_say_in_which_zone_a_host_is() -> None:
     """Without zones the lists would go the other way round."""
     source = NumberLists(count=2, zones=(("list-0", "eu-1b"), ("list-1", "eu-1a")))
 
-    scene = Scene(source, {"0": Place("pod-0", "eu-1a"), "1": Place("pod-1", "eu-1b")})
+    scene = Scene(source, {"0": Whereabouts("pod-0", "eu-1a"), "1": Whereabouts("pod-1", "eu-1b")})
 
     assert scene.owners == {"list-0": 1, "list-1": 0}
 
@@ -133,7 +133,7 @@ def test_an_unknown_zone_is_no_zone() -> None:
     """Kubernetes before 1.35 gives a pod no zone: such hosts take splits in their order."""
     source = NumberLists(count=2, zones=(("list-1", ""),))
 
-    scene = Scene(source, {"0": Place("pod-0"), "1": Place("pod-1")})
+    scene = Scene(source, {"0": Whereabouts("pod-0"), "1": Whereabouts("pod-1")})
 
     assert scene.owners == {"list-0": 0, "list-1": 1}
 
@@ -143,7 +143,7 @@ def test_the_same_host_is_nearer_than_the_same_zone() -> None:
         count=2, near=(("list-1", "pod-0"),), zones=(("list-0", "eu-1a"), ("list-1", "eu-1a"))
     )
 
-    scene = Scene(source, {"0": Place("pod-0", "eu-1a"), "1": Place("pod-1", "eu-1a")})
+    scene = Scene(source, {"0": Whereabouts("pod-0", "eu-1a"), "1": Whereabouts("pod-1", "eu-1a")})
 
     assert scene.owners == {"list-0": 1, "list-1": 0}
 

@@ -260,8 +260,8 @@ def driver_template(
     """The pod template of the driver."""
     variables = to_variables(driver_environment(source, application, connector, options))
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
-    told = [*_variables(variables), *POD_IDENTITY, *DRIVER_ZONE]
-    return _template(application.driver.template, DRIVER_CONTAINER, told, mounted)
+    environment = [*_variables(variables), *POD_IDENTITY, *DRIVER_ZONE]
+    return _template(application.driver.template, DRIVER_CONTAINER, environment, mounted)
 
 
 def driver_environment(

@@ -2,8 +2,7 @@
 
 Level-based: whatever wakes the task (a watch, a result, a timer) leads to the same turn: observe →
 stop if suspended → validate → coordinate → children → status. A turn may be cut off anywhere; the
-next one, or the next operator, ends in the same place, because every effect can be repeated and the
-state is stored before anything that it implies.
+next one ends in the same place: effects can be repeated, and state is stored before its effects.
 """
 
 import asyncio
@@ -20,7 +19,6 @@ from balanced_source.api import Problem, ProblemBoard, Source
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
 from balanced_source.reasons import Reason
-from balanced_source_operator.contract.half import NO_LOSSES, Losses
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
@@ -28,7 +26,6 @@ from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import combined
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
 from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
-from balanced_source_operator.controller.losses import counted_losses
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.translate import (
@@ -51,6 +48,7 @@ from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.environment import Desired, Environment, Valid
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
+from balanced_source_operator.runtime.losses import known_losses
 from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
@@ -430,7 +428,7 @@ class SourceRuntime:
             pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
             is_finished=enumerator.is_finished() if enumerator is not None else False,
             discovery=enumerator.problems() if enumerator is not None else {},
-            losses=self._losses(),
+            losses=known_losses(coordinator, self._desired, self._problems),
             problems=tuple(self._problems),
             application=self._decision,
             hosts=self._decisions,
@@ -445,25 +443,6 @@ class SourceRuntime:
             verdict=self._autoscaler.verdict,
             previous=self._stored_status,
         )
-
-    def _losses(self) -> Losses:
-        """Return what the drivers have counted.
-
-        A connector that fails at it is a problem of its own.
-        """
-        coordinator = self._coordination.coordinator
-        if coordinator is None or self._desired is None:
-            return NO_LOSSES
-        reports = [
-            host.report for host in coordinator.state.hosts.values() if host.report is not None
-        ]
-        found, problem = NO_LOSSES, None
-        try:
-            found = counted_losses(self._desired.source.kind, reports)
-        except ConnectorError as error:
-            problem = Problem(reason=Reason.CONNECTOR_BROKEN, message=str(error))
-        self._problems.set("losses", problem)
-        return found
 
     async def _failed(self, error: Exception) -> None:
         """Handle a turn that did not end.
