@@ -85,10 +85,12 @@ class Evidence:
             for name, found in json.loads((folder / "bounds.json").read_text()).items()
         }
         told = notices(folder / "logs", {(r.topic, r.partition) for r in ever - final})
-        sink = folder / "sink"
-        found = (
-            spark_files.attempts(sink) if (sink / "_spark_metadata").exists() else attempts(sink)
-        )
+        of_spark = [
+            a
+            for host, sink in spark_files.sinks(folder).items()
+            for a in spark_files.attempts(sink, host)
+        ]
+        found = of_spark or attempts(folder / "sink")
         return cls(ever, final, bounds, tuple(found), tuple(told), _cut(folder))
 
 
@@ -127,7 +129,7 @@ def judge(evidence: Evidence) -> Verdict:
             *_examples("delivered more than once", sorted(twice)),
             *_examples("delivered but not expected", sorted(unexpected)),
             *_examples("out of order", disordered),
-            *_examples("replayed differently: micro-batch", replayed),
+            *_examples("replayed differently: host and micro-batch", replayed),
         ),
     )
 
@@ -178,15 +180,17 @@ def _disordered(found: Iterable[Attempt]) -> list[Row]:
     return wrong
 
 
-def _replayed_differently(found: Iterable[Attempt], evidence: Evidence) -> list[int]:
-    """A sink that keeps the first attempt must hold the same as one that keeps the last one.
+def _replayed_differently(found: Iterable[Attempt], evidence: Evidence) -> list[tuple[int, int]]:
+    """Return host and number of micro-batches whose attempts differ.
+
+    A sink that keeps the first attempt must hold the same as one that keeps the last one.
 
     Records that are gone from the log by now may be missing in a later attempt.
     """
     there = {_row(record) for record in evidence.final}
-    seen: dict[int, list[frozenset[Row]]] = {}
+    seen: dict[tuple[int, int], list[frozenset[Row]]] = {}
     for attempt in found:
-        seen.setdefault(attempt.batch, []).append(frozenset(attempt.rows()) & there)
+        seen.setdefault((attempt.host, attempt.batch), []).append(frozenset(attempt.rows()) & there)
     return [batch for batch, contents in sorted(seen.items()) if len(set(contents)) > 1]
 
 

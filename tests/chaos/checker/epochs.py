@@ -2,13 +2,17 @@
 
 Per split and topic id the register holds the newest adopted epoch and the position. A driver adopts
 an epoch with the first micro-batch that it logs in it, and delivers a range between logging and
-committing a micro-batch. The Go program `linearisable` (porcupine) looks for an order of single
-steps that explains what was observed.
+committing a micro-batch. Each of several hosts has a history of its own; their operations are on
+the same registers. The Go program `linearisable` (porcupine) looks for an order of single steps
+that explains what was observed.
 """
 
+import heapq
 import json
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,12 +27,11 @@ def check(folder: Path, program: Path) -> str | None:
     Raises:
         RuntimeError: the program failed.
     """
-    checkpoint = folder / "checkpoint"
-    history = folder / "history.jsonl"
-    events = _events(history) if history.exists() else spark_files.events(checkpoint)
-    if batches := differing_replays(events):
-        return f"micro-batches {batches} were planned again with other ranges"
-    text = json.dumps(list(operations(events, truncated(folder / "logs"))))
+    histories = _histories(folder)
+    for host, events in histories.items():
+        if batches := differing_replays(events):
+            return f"micro-batches {batches} of host {host} were planned again with other ranges"
+    text = json.dumps(list(operations(histories.values(), truncated(folder / "logs"))))
     # Our own
     done = subprocess.run([program], input=text, capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode not in (0, 1):
@@ -41,6 +44,17 @@ def check(folder: Path, program: Path) -> str | None:
     )
 
 
+def _histories(folder: Path) -> dict[int, list[dict[str, Any]]]:
+    """Return what the driver of each host did."""
+    history = folder / "history.jsonl"
+    if history.exists():
+        return {0: _events(history)}
+    return {
+        host: spark_files.events(place, host)
+        for host, place in spark_files.checkpoints(folder).items()
+    }
+
+
 def truncated(logs: Path) -> frozenset[str]:
     """Return the lines in which the product says that a log was cut: reading goes back there."""
     text = [
@@ -51,17 +65,20 @@ def truncated(logs: Path) -> frozenset[str]:
     return frozenset(line for line in text if "truncated" in line)
 
 
-def operations(events: Iterable[Mapping[str, Any]], cut: Iterable[str] = ()) -> Iterator[Operation]:
+def operations(
+    histories: Iterable[Iterable[Mapping[str, Any]]], cut: Iterable[str] = ()
+) -> Iterator[Operation]:
     """Turn what drivers noted into operations.
 
     A replay is the same operation: its ranges must be the same.
 
     Args:
-        events: in the order of the history.
+        histories: of each host, in its order.
         cut: see `truncated`; only a split that is named there may go back.
     """
     reached: dict[str, int] = {}
-    for operation in _forward(events):
+    batches = heapq.merge(*map(_batches, histories), key=itemgetter(0))
+    for operation in chain.from_iterable(found for _at, found in batches):
         split, begin, end = operation["split"], operation["from"], operation["to"]
         if operation["kind"] == "deliver":
             back = end if end < begin else begin if begin < reached.get(split, 0) else None
@@ -78,7 +95,8 @@ def _names(line: str, split: str, offset: int) -> bool:
     return f"topic {topic} " in line and f"partition {partition} from offset {offset} " in line
 
 
-def _forward(events: Iterable[Mapping[str, Any]]) -> Iterator[Operation]:
+def _batches(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[float, list[Operation]]]:
+    """Yield when each micro-batch of a host was logged, and its operations."""
     logged: dict[int, Mapping[str, Any]] = {}
     committed: dict[int, float] = {}
     for event in events:
@@ -89,7 +107,7 @@ def _forward(events: Iterable[Mapping[str, Any]]) -> Iterator[Operation]:
     adopted: dict[str, int] = {}
     before = 0.0
     for batch, event in sorted(logged.items()):
-        yield from _of_batch(event, committed.get(batch), adopted, before)
+        yield event["at"], list(_of_batch(event, committed.get(batch), adopted, before))
         before = event["at"]
 
 

@@ -24,11 +24,12 @@ class Row(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """A whole attempt at a micro-batch; rows per task, in the order of reading."""
+    """A whole attempt at a micro-batch of a host; rows per task, in the order of reading."""
 
     batch: int
     is_valid: bool
     tasks: tuple[tuple[Row, ...], ...]
+    host: int = 0
 
     def rows(self) -> Iterator[Row]:
         """All rows."""

@@ -9,7 +9,7 @@ Two settings keep everything readable: `spark.sql.streaming.fileSink.log.compact
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
@@ -24,18 +24,33 @@ _STOP_ID: Final = "id"
 Split = tuple[str, str, int]
 
 
-def attempts(sink: Path) -> Iterator[Attempt]:
+def checkpoints(folder: Path) -> dict[int, Path]:
+    """Return the checkpoints of all hosts that a source has ever had: host → folder."""
+    first = folder / "checkpoint"
+    further = (first / "hosts").iterdir() if (first / "hosts").is_dir() else ()
+    return {0: first} | {int(path.name): path for path in sorted(further) if path.name.isdigit()}
+
+
+def sinks(folder: Path) -> dict[int, Path]:
+    """Return the folders that hosts have written to: host → folder."""
+    places = {
+        host: folder / ("sink" if host == 0 else f"sink-host-{host}")
+        for host in checkpoints(folder)
+    }
+    return {host: place for host, place in places.items() if (place / "_spark_metadata").exists()}
+
+
+def attempts(sink: Path, host: int = 0) -> Iterator[Attempt]:
     """Read the committed files; a micro-batch has one attempt that counts, and a task per file."""
     log = sink / "_spark_metadata"
     entries = [entry for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []
     for entry in sorted(entries, key=lambda path: int(path.name)):
-        yield Attempt(
-            int(entry.name), is_valid=True, tasks=tuple(_rows(sink / name) for name in added(entry))
-        )
+        tasks = tuple(_rows(sink / name) for name in added(entry))
+        yield Attempt(int(entry.name), is_valid=True, tasks=tasks, host=host)
 
 
-def events(checkpoint: Path) -> list[dict[str, Any]]:
-    """Return the micro-batches of a checkpoint as the light engine's driver notes them."""
+def events(checkpoint: Path, host: int = 0) -> list[dict[str, Any]]:
+    """Return the micro-batches of a host's checkpoint as the light engine's driver notes them."""
     found: list[dict[str, Any]] = []
     before: dict[Split, Any] = {}
     for entry in _numbered(checkpoint / "offsets"):
@@ -51,7 +66,7 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
             ]
             for split, end in after.items()
         ]
-        number, common = int(entry.name), {"batch": int(entry.name), "pid": 0}
+        number, common = int(entry.name), {"batch": int(entry.name), "pid": host}
         at = entry.stat().st_mtime
         found.append(
             {**common, "event": "logged", "at": at, "epoch": offset["epoch"], "ranges": ranges}
@@ -63,19 +78,28 @@ def events(checkpoint: Path) -> list[dict[str, Any]]:
     return found
 
 
-def positions(checkpoint: Path, batch: int) -> dict[Split, tuple[str | None, int]] | None:
-    """Return how far a committed micro-batch reads: split → topic id and next offset.
+class Reached(NamedTuple):
+    """How far a committed micro-batch reads: split → topic id and next offset."""
+
+    at: float
+    positions: dict[Split, tuple[str | None, int]]
+
+
+def reached(checkpoint: Path, batch: int) -> Reached | None:
+    """Return when a micro-batch was committed, and how far it reads.
 
     None if it is not committed.
     """
-    if not (checkpoint / "commits" / str(batch)).exists():
+    commit = checkpoint / "commits" / str(batch)
+    if not commit.exists():
         return None
     offset = _offset(checkpoint / "offsets" / str(batch))
     attributes = _table(offset["attributes"])
-    return {
+    positions = {
         s: (attributes.get(s, {}).get(_STOP_ID), end)
         for s, end in _table(offset["positions"]).items()
     }
+    return Reached(commit.stat().st_mtime, positions)
 
 
 def _offset(entry: Path) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import psutil
 
 from chaos.checker import broker_log
-from chaos.full.source import DOCUMENTS, Source
+from chaos.full.source import Source
 from chaos.full.stack import Stack
 from chaos.light.brokers import Undo
 from chaos.light.losses import elect, note_cut
@@ -44,21 +44,21 @@ def freeze_operator(stack: Stack, dice: random.Random) -> Undo:
 def kill_driver(stack: Stack, dice: random.Random) -> None:
     """A driver's pod dies."""
     source = dice.choice(stack.sources)
-    if not stack.is_api_down and (pod := source.driver):
-        stack.cluster.kill_pod_process(pod)
+    if not stack.is_api_down and (pods := source.drivers):
+        stack.cluster.kill_pod_process(dice.choice(pods))
 
 
 def kill_executor(stack: Stack, dice: random.Random) -> None:
     """An executor's pod dies in the middle of its tasks."""
     source = dice.choice(stack.sources)
     if not stack.is_api_down and (pods := source.executors):
-        stack.cluster.kill_pod_process(dice.choice(sorted(pods)))
+        stack.cluster.kill_pod_process(dice.choice(pods))
 
 
 def kill_python(stack: Stack, dice: random.Random) -> None:
     """A Python worker of an executor dies."""
     workers = [
-        p for process in _jvms(stack, dice, "executors") for p in process.children(recursive=True)
+        p for process in _jvms(stack, dice, "executor") for p in process.children(recursive=True)
     ]
     if workers:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -72,7 +72,7 @@ def freeze_driver(stack: Stack, dice: random.Random) -> Undo:
 
 def freeze_executor(stack: Stack, dice: random.Random) -> Undo:
     """An executor with all its processes stands still."""
-    return _frozen(_jvms(stack, dice, "executors"))
+    return _frozen(_jvms(stack, dice, "executor"))
 
 
 def kill_broker(stack: Stack, dice: random.Random) -> Undo | None:
@@ -105,11 +105,11 @@ def lose_api(stack: Stack, dice: random.Random) -> Undo | None:
 
 def lose_document(stack: Stack, dice: random.Random) -> None:
     """A ConfigMap is deleted, edited, or replaced by an older copy, while everything runs."""
-    source, kind = dice.choice(stack.sources), dice.choice(DOCUMENTS)
-    if stack.is_api_down:
+    source = dice.choice(stack.sources)
+    if stack.is_api_down or not (names := sorted(source.documents())):
         return
-    name, kubectl = f"{source.name}-{kind}", stack.cluster.control_plane.kubectl
-    older = [copy[kind] for copy in source.copies if kind in copy]
+    name, kubectl = dice.choice(names), stack.cluster.control_plane.kubectl
+    older = [copy[name] for copy in source.copies if name in copy]
     match dice.choice(("delete", "edit", "restore")):
         case "edit":
             kubectl(
@@ -236,6 +236,15 @@ def rescale(stack: Stack, dice: random.Random) -> None:
         source.apply()
 
 
+def change_hosts(stack: Stack, dice: random.Random) -> None:
+    """The number of applications of a source changes; one that goes hands its splits over first."""
+    several = [source for source in stack.sources if source.hosts is not None]
+    if several and not stack.is_api_down:
+        source = dice.choice(several)
+        source.hosts = dice.randint(1, 3)
+        source.apply()
+
+
 def change_strategy(stack: Stack, dice: random.Random) -> None:
     """Another assigner, and a rebalance at once."""
     source = dice.choice(stack.sources)
@@ -281,11 +290,7 @@ def _jvms(stack: Stack, dice: random.Random, role: str) -> list[psutil.Process]:
     if stack.is_api_down:
         return []
     source = dice.choice(stack.sources)
-    pods = (
-        sorted(source.executors)
-        if role == "executors"
-        else [pod for pod in (source.driver,) if pod]
-    )
+    pods = source.executors if role == "executor" else source.drivers
     found = stack.cluster.control_plane.get("pods", dice.choice(pods)) if pods else None
     statuses = found["status"].get("containerStatuses", []) if found else []
     pids = [
@@ -340,6 +345,7 @@ FAULTS: Final[dict[str, Act]] = {
         elect_uncleanly,
         remove_cluster,
         rescale,
+        change_hosts,
         change_strategy,
         suspend,
     )

@@ -1,8 +1,9 @@
 """One BalancedSource of the full engine: what its user does, and what its files say."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,8 @@ from testbed.cluster import ProcessCluster
 from testbed.images import spark_image_name
 from testbed.versions import CHECKOUT, SPARK
 
-DOCUMENTS: Final = ("enumerator", "assignment", "readers")
+DOCUMENTS: Final = ("-enumerator", "-assignment", "-readers")
+"""Ends of the names of the ConfigMaps that the protocol uses."""
 PYTHON_IMAGE: Final = spark_image_name(SPARK[0])
 NATIVE_IMAGE: Final = f"{PYTHON_IMAGE}-native"
 """The same with the native reader, which the option `reader: auto` takes when it is there."""
@@ -36,6 +38,7 @@ class Plan:
         on_data_loss: `Fail` or `Continue`.
         image: with the native reader, or without.
         is_bounded: whether it ends at the offsets of its start.
+        hosts: number of its applications at the start; None: one, without the field.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Plan:
     on_data_loss: str = "Continue"
     image: str = PYTHON_IMAGE
     is_bounded: bool = False
+    hosts: int | None = None
 
     @property
     def pattern(self) -> str:
@@ -76,12 +80,13 @@ class Source:
             "suspend": False,
             "rebalanceNonce": 0,
         }
+        self.hosts = plan.hosts
         self.loads: dict[str, Load] = {}
         self.copies: list[dict[str, Any]] = []
         self.dumps = 0
         self._reached: dict[tuple[str, str, int], tuple[str | None, int]] = {}
-        self._next = 0
-        """Number of the first micro-batch that is not in it."""
+        self._next: dict[int, int] = {}
+        """Host → number of its first micro-batch that is not in it."""
 
     def produce(self, *, rate: int, prefill: int) -> None:
         """Create the topics and produce to them.
@@ -131,26 +136,33 @@ class Source:
         self._cluster.control_plane.apply({**manifest, "spec": spec})
 
     @property
-    def driver(self) -> str | None:
-        """Name of the driver's pod; None if there is none."""
-        selector = f"spark-role=driver,sparkoperator.k8s.io/app-name={self.application}"
-        pods = self._cluster.pods(selector) if self.application else []
-        return next((str(pod["metadata"]["name"]) for pod in pods), None)
+    def drivers(self) -> list[str]:
+        """Names of the drivers' pods."""
+        return self._pods("driver")
 
     @property
     def executors(self) -> list[str]:
         """Names of the executors' pods."""
-        selector = f"spark-role=executor,sparkoperator.k8s.io/app-name={self.application}"
+        return self._pods("executor")
+
+    def _pods(self, role: str) -> list[str]:
+        names = ",".join(self._applications)
+        selector = f"spark-role={role},sparkoperator.k8s.io/app-name in ({names})"
         return (
-            [str(pod["metadata"]["name"]) for pod in self._cluster.pods(selector)]
-            if self.application
+            sorted(str(pod["metadata"]["name"]) for pod in self._cluster.pods(selector))
+            if names
             else []
         )
 
     @property
-    def application(self) -> str:
-        """Name of its SparkApplication; empty if there is none."""
-        return str(self.status.get("application", {}).get("name", ""))
+    def _applications(self) -> list[str]:
+        """Names of the SparkApplications of all hosts."""
+        status = self.status
+        found = [
+            status.get("application", {}).get("name"),
+            *(host["application"] for host in status.get("hosts", [])),
+        ]
+        return sorted({str(name) for name in found if name})
 
     @property
     def status(self) -> dict[str, Any]:
@@ -160,10 +172,15 @@ class Source:
 
     def committed(self) -> dict[tuple[str, str, int], tuple[str | None, int]]:
         """Return how far the newest committed micro-batch is: split → topic id and next offset."""
-        while (found := spark_files.positions(self.folder / "checkpoint", self._next)) is not None:
-            self._reached.update(found)
-            self._next += 1
+        for _at, positions in sorted(self._newly_reached(), key=itemgetter(0)):
+            self._reached.update(positions)
         return dict(self._reached)
+
+    def _newly_reached(self) -> Iterator[spark_files.Reached]:
+        for host, checkpoint in spark_files.checkpoints(self.folder).items():
+            while (found := spark_files.reached(checkpoint, self._next.get(host, 0))) is not None:
+                yield found
+                self._next[host] = self._next.get(host, 0) + 1
 
     def dump(self, cluster: str, topic: str) -> Path:
         """Keep for the checker what the log holds now; returns the file."""
@@ -174,11 +191,14 @@ class Source:
 
     def keep_copy(self) -> None:
         """Copy the documents, to restore older ones later."""
-        found = {
-            name: self._cluster.control_plane.get("configmap", f"{self.name}-{name}")
-            for name in DOCUMENTS
-        }
-        self.copies.append({name: value for name, value in found.items() if value is not None})
+        self.copies.append(self.documents())
+
+    def documents(self) -> dict[str, Any]:
+        """Return the ConfigMaps that the protocol uses, of all hosts: name → object."""
+        selector = f"balancedsource.io/name={self.name}"
+        found = self._cluster.control_plane.items("configmaps", selector=selector)
+        named = {str(one["metadata"]["name"]): one for one in found}
+        return {name: one for name, one in sorted(named.items()) if name.endswith(DOCUMENTS)}
 
     def write_logs(self, operator_log: str) -> None:
         """Write everything that the product has said about this source, for the checker."""
@@ -197,6 +217,8 @@ class Source:
     def _set_application(self, application: dict[str, Any]) -> None:
         data = self._cluster.run_dir / "data"
         application["image"] = self.plan.image
+        if self.hosts is not None:
+            application["hosts"] = {"count": self.hosts}
         application["pipeline"]["sink"]["options"]["path"] = f"/data/{self.name}/sink"
         application["pipeline"]["trigger"]["processingTime"] = "2s"
         application["pipeline"]["checkpointLocation"] = f"/data/{self.name}/checkpoint"

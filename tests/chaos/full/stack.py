@@ -39,6 +39,7 @@ PLANS: Final = (
         strategy="LoadAware",
         limits={"maxOffsetsPerTrigger": 200},
         slots=3,
+        hosts=2,
     ),
     Plan(
         name="refunds",

@@ -90,6 +90,14 @@ def test_a_replay_must_deliver_the_same() -> None:
     assert not found.lost
 
 
+def test_micro_batches_of_different_hosts_with_one_number_are_no_replay() -> None:
+    assert verdict(range(4), attempt(0, 0, 1), attempt(0, 2, 3)._replace(host=1)).is_ok
+
+
+def test_a_record_that_two_hosts_have_delivered_is_duplicated() -> None:
+    assert verdict(range(3), attempt(0, 0, 1), attempt(0, 1, 2)._replace(host=1)).duplicated == 1
+
+
 def test_a_record_that_is_gone_is_excused_only_by_a_notice_that_names_its_offset() -> None:
     notice = Notice("orders", 0, 0, 2)
 

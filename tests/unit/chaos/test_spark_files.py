@@ -12,7 +12,7 @@ from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
 from chaos.checker.broker_log import digest
 from chaos.checker.sink import Row
-from chaos.checker.spark_files import attempts, events
+from chaos.checker.spark_files import attempts, checkpoints, events, reached, sinks
 
 pytestmark = pytest.mark.unit
 
@@ -62,3 +62,33 @@ def test_only_committed_files_count(tmp_path: Path) -> None:
 
     assert attempt.batch == 4
     assert list(attempt.rows()) == [Row("main", "orders", 0, 7, digest(b"payload"))]
+
+
+def test_each_host_has_a_checkpoint_and_a_sink_of_its_own(tmp_path: Path) -> None:
+    """The first host has those of a source with one application."""
+    for folder in (
+        "checkpoint/hosts/1",
+        "checkpoint/hosts/2",
+        "sink/_spark_metadata",
+        "sink-host-1/_spark_metadata",
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+
+    found = checkpoints(tmp_path)
+
+    assert found == {
+        host: tmp_path / "checkpoint" / more for host, more in enumerate(("", "hosts/1", "hosts/2"))
+    }
+    assert sinks(tmp_path) == {0: tmp_path / "sink", 1: tmp_path / "sink-host-1"}
+
+
+def test_how_far_a_host_is_counts_when_spark_has_committed_it(tmp_path: Path) -> None:
+    log_offset(tmp_path, 0, offset(1, 5))
+    assert reached(tmp_path, 0) is None
+
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text("v1\n{}")
+
+    found = reached(tmp_path, 0)
+    assert found is not None
+    assert found.positions == dict.fromkeys(SPLITS, ("topic", 5))
