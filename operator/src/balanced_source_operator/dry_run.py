@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from balanced_source.api import RebalanceCause, Source, SplitId
-from balanced_source.assigners import Layout, Plan, Wish, plan
+from balanced_source.assigners import Layout, Move, Wish
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.coordinator import Checkpoint, state_codec
 from balanced_source.documents.storage import Names, unpack
@@ -23,6 +23,7 @@ from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.yaml_text import YamlError
 from balanced_source_operator.controller.translate import texts_of, to_source
+from balanced_source_operator.host_plan import HostPlan, host_of, plan_hosts
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.local import read_manifest, read_spec, read_texts
@@ -31,12 +32,13 @@ from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime import metadata as config_maps
 from balanced_source_operator.runtime.documents import read_content
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
+from balanced_source_operator.spec.hosts import host_names
 
 SHOWN_MOVES: Final = 20
 """Moves that the table lists; JSON lists all."""
 
 
-def from_file(file: Path, state: Path) -> Plan:
+def from_file(file: Path, state: Path) -> HostPlan:
     """The plan for a spec and a state that lie in files.
 
     Raises:
@@ -50,7 +52,7 @@ def from_file(file: Path, state: Path) -> Plan:
     return make_plan(spec, to_source(spec, read_texts(file, spec)), text)
 
 
-def from_cluster(file: Path) -> Plan:
+def from_cluster(file: Path) -> HostPlan:
     """The plan for a spec in a file and the state in the cluster that kubectl would talk to.
 
     Raises:
@@ -63,7 +65,7 @@ def from_cluster(file: Path) -> Plan:
     return asyncio.run(_from_cluster(read_spec(file), metadata))
 
 
-async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> Plan:
+async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> HostPlan:
     try:
         async with connect() as (api, default_namespace):
             namespace = metadata.get("namespace") or default_namespace
@@ -76,7 +78,7 @@ async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -
 
 async def plan_with(
     api: KubernetesApi, spec: BalancedSourceSpec, *, namespace: str, name: str
-) -> Plan:
+) -> HostPlan:
     """The plan for `spec`, with the source of that name as it is in the cluster.
 
     Raises:
@@ -101,7 +103,7 @@ def make_plan(
     state: str,
     *,
     before: BalancedSourceSpec | None = None,
-) -> Plan:
+) -> HostPlan:
     """The plan for the source of `spec`, going on from a stored state.
 
     `before` is the spec in effect, if known.
@@ -111,20 +113,24 @@ def make_plan(
             source.
     """
     checkpoint = state_codec.decode(state, _with_assigner(source))
+    causes = _causes(spec, before, checkpoint)
     return _planned(
-        source, checkpoint, parallelism=spec.parallelism, causes=_causes(spec, before, checkpoint)
+        source, checkpoint, parallelism=spec.parallelism, causes=causes, hosts=host_names(spec)
     )
 
 
-def rescaled(source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], parallelism: int) -> Plan:
-    """The plan for another number of readers, and nothing else.
+def rescaled(
+    source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], parallelism: int
+) -> HostPlan:
+    """The plan for another number of readers on the same hosts, and nothing else.
 
     Raises:
         StateError: no assigner decides about the splits of such a source.
         ContractViolationError: `parallelism` is below 1.
     """
     causes = [RebalanceCause.RESCALE] if parallelism != checkpoint.coordinator.parallelism else []
-    return _planned(source, checkpoint, parallelism=parallelism, causes=causes)
+    hosts = checkpoint.coordinator.members
+    return _planned(source, checkpoint, parallelism=parallelism, causes=causes, hosts=hosts)
 
 
 def _with_assigner(source: Source[Any, Any]) -> DiscoveringSource[Any]:
@@ -141,7 +147,8 @@ def _planned(
     *,
     parallelism: int,
     causes: list[RebalanceCause],
-) -> Plan:
+    hosts: tuple[str, ...],
+) -> HostPlan:
     found = _with_assigner(source)
     coordinator, unassigned = checkpoint.coordinator, checkpoint.enumerator.unassigned
     known = [*coordinator.owners, *unassigned]
@@ -160,7 +167,7 @@ def _planned(
         causes=causes,
         unwanted=[s for s in known if not found.subscribes(s)],
     )
-    return plan(current, wish)
+    return plan_hosts(current, wish, before=coordinator.members, after=hosts)
 
 
 def _causes(
@@ -188,7 +195,7 @@ def _document(text: str) -> str:
     return unpack(blob_of(manifest)) if is_manifest else text
 
 
-def as_json(found: Plan) -> str:
+def as_json(found: HostPlan) -> str:
     """The whole plan."""
 
     def name(split_id: SplitId) -> list[str | int]:
@@ -197,19 +204,33 @@ def as_json(found: Plan) -> str:
     content = {
         "owners": [{"split": name(s), "reader": o} for s, o in sorted(found.owners.items())],
         "moves": [
-            {"split": name(m.split_id), "from": m.before, "to": m.after} for m in found.moves
+            {"split": name(m.split_id), "from": m.before, "to": m.after, **_hosts(found, m)}
+            for m in found.moves
         ],
         "dropped": [name(s) for s in found.dropped],
         "before": asdict(found.before),
         "after": asdict(found.after),
     }
+    if found.has_several:
+        content["hosts"] = {"before": dict(found.splits_before), "after": dict(found.splits_after)}
     return json.dumps(content, indent=2) + "\n"
 
 
-def as_table(found: Plan) -> str:
-    """The plan for people: readers before and after, then what moves."""
+def _hosts(found: HostPlan, move: Move) -> dict[str, str | None]:
+    if not found.has_several:
+        return {}
+    return {
+        "fromHost": None if move.before is None else host_of(move.before, found.hosts_before),
+        "toHost": host_of(move.after, found.hosts_after),
+    }
+
+
+def as_table(found: HostPlan) -> str:
+    """The plan for people: hosts and readers before and after, then what moves."""
     buffer = io.StringIO()
     console = Console(file=buffer, width=100)
+    if found.has_several:
+        console.print(_host_table(found))
     console.print(_readers(found))
     moving = [move for move in found.moves if move.before is not None]
     new = len(found.moves) - len(moving)
@@ -217,23 +238,40 @@ def as_table(found: Plan) -> str:
         f"{len(moving)} of {len(found.owners)} splits move, {new} get their first reader, "
         f"{len(found.dropped)} are not read any more"
     )
+    if found.has_several:
+        console.print(f"{found.moved_between_hosts} of them move to another host")
     console.print(
         f"imbalance {found.before.imbalance:.2f} → {found.after.imbalance:.2f} (1.00 is the best"
         " possible)"
     )
     for move in found.moves[:SHOWN_MOVES]:
-        origin = "new" if move.before is None else str(move.before)
+        way = (
+            f"{_place(found, move.before, found.hosts_before)} →"
+            f" {_place(found, move.after, found.hosts_after)}"
+        )
         console.print(
-            f"  {'/'.join(map(str, move.split_id))}: {origin} → {move.after}",
-            markup=False,
-            highlight=False,
+            f"  {'/'.join(map(str, move.split_id))}: {way}", markup=False, highlight=False
         )
     if len(found.moves) > SHOWN_MOVES:
         console.print(f"  … and {len(found.moves) - SHOWN_MOVES} more (--output json lists all)")
     return buffer.getvalue()
 
 
-def _readers(found: Plan) -> Table:
+def _place(found: HostPlan, reader: int | None, hosts: tuple[str, ...]) -> str:
+    if reader is None:
+        return "new"
+    return f"reader {reader} on host {host_of(reader, hosts)}" if found.has_several else str(reader)
+
+
+def _host_table(found: HostPlan) -> Table:
+    table = Table("host", "splits", "splits then")
+    before, after = found.splits_before, found.splits_after
+    for name in sorted({*before, *after}, key=lambda host: (len(host), host)):
+        table.add_row(name, str(before.get(name, "–")), str(after.get(name, "–")))
+    return table
+
+
+def _readers(found: HostPlan) -> Table:
     table = Table("reader", "splits", "splits then", "records/s", "records/s then")
     for reader in range(max(len(found.before.splits), len(found.after.splits))):
         cells = [

@@ -76,6 +76,34 @@ def test_json_has_it_all(folder: Path) -> None:
     assert len(found["owners"]) == 8
 
 
+def test_moves_between_hosts_are_named(folder: Path) -> None:
+    """Readers 1 and 3 of four become the second host's.
+
+    Its readers get splits; nothing else moves.
+    """
+    hosts = {"application": {**source_body()["spec"]["application"], "hosts": {"count": 2}}}
+    result = run(folder, parallelism=4, **hosts)
+    found = json.loads(run(folder, "-o", "json", parallelism=4, **hosts).stdout)
+
+    assert result.exit_code == 0, result.output
+    assert "4 of 8 splits move, 0 get their first reader, 0 are not read any more" in result.output
+    assert "4 of them move to another host" in result.output
+    assert "  main/orders/2: reader 2 on host 0 → reader 1 on host 1" in result.output
+    assert found["hosts"] == {"before": {"0": 8}, "after": {"0": 4, "1": 4}}
+    assert {(move["fromHost"], move["toHost"]) for move in found["moves"]} == {("0", "1")}
+
+
+def test_a_host_that_is_added_with_readers_takes_its_share(folder: Path) -> None:
+    """With `readersPerHost`, `kubectl scale` changes both."""
+    hosts = {
+        "application": {**source_body()["spec"]["application"], "hosts": {"readersPerHost": 4}}
+    }
+    found = json.loads(run(folder, "-o", "json", parallelism=8, **hosts).stdout)
+
+    assert found["hosts"]["after"] == {"0": 4, "1": 4}
+    assert found["after"]["splits"] == [1] * 8
+
+
 def test_no_change_moves_nothing(folder: Path) -> None:
     assert "0 of 8 splits move" in run(folder, parallelism=4).output
 

@@ -172,7 +172,7 @@ def change(
     context.turn.is_changed |= (
         hosts.keys() != before.hosts.keys() or after.members != before.members
     )
-    numbers = _numbers(before, after)
+    numbers = renumbered(before.members, after.members, before.parallelism)
     homeless = [s for s, owner in before.owners.items() if owner not in numbers]
     orphans: dict[int, list[SplitT]] = {}
     for split_id, split in before.splits_now(homeless).items():
@@ -183,10 +183,26 @@ def change(
     return orphans, numbers
 
 
-def _numbers(before: CoordinatorState[SplitT], after: CoordinatorState[SplitT]) -> dict[int, int]:
-    """Number of each reader before → after. Readers that their host no longer has are left out."""
-    pairs = (zip(before.subtasks_of(n), after.subtasks_of(n), strict=False) for n in before.members)
+def renumbered(before: Sequence[str], after: Sequence[str], parallelism: int) -> dict[int, int]:
+    """Return the number of each reader when other hosts run the readers: before → after.
+
+    Readers that their host no longer has are left out.
+
+    Args:
+        before: names of the hosts that run readers, in their order.
+        after: the same, then.
+        parallelism: number of readers, which stays.
+    """
+    stay = [name for name in before if name in after]
+    pairs = (
+        zip(_readers(before, n, parallelism), _readers(after, n, parallelism), strict=False)
+        for n in stay
+    )
     return {old: new for pair in pairs for old, new in pair}
+
+
+def _readers(hosts: Sequence[str], name: str, parallelism: int) -> range:
+    return range(hosts.index(name), parallelism, len(hosts))
 
 
 def _renumbered(
