@@ -9,6 +9,7 @@ from support.fake_kubernetes import FakeClient, FakeKubernetes
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/balancedsources.balancedsource.io"
 SPARK = "/apis/sparkoperator.k8s.io/v1beta2"
+APACHE = "/apis/spark.apache.org/v1"
 DEPLOYMENTS = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
 
 

@@ -91,8 +91,8 @@ STATE_CONFLICT: Final = (
 SPARK_OPERATOR_MISSING: Final = (
     "SparkOperatorMissing",
     ReasonKind.OPERATION,
-    "The SparkApplication CRD is missing.",
-    "Install Kubeflow's Spark operator.",
+    "The CRD of the Spark operator that `spec.application.provider` names is missing.",
+    "Install that Spark operator, or change `spec.application.provider`.",
 )
 SERVICE_ACCOUNT_MISSING: Final = (
     "ServiceAccountMissing",

@@ -14,6 +14,7 @@ from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
 from balanced_source_operator.doctor.finding import as_text
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import (
+    APACHE_APPLICATION,
     BALANCED_SOURCE,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
@@ -21,7 +22,7 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.spec.crd import custom_resource_definition
 from support.builders import source_body
-from support.examined import CRD, DEPLOYMENTS, SPARK, Examined, deployment
+from support.examined import APACHE, CRD, DEPLOYMENTS, SPARK, Examined, deployment
 from support.fake_kubernetes import FakeKubernetes
 
 
@@ -114,6 +115,34 @@ async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:
 async def test_a_spark_operator_that_has_not_seen_the_application(scene: Scene) -> None:
     metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
     scene.server.add(KUBEFLOW_APPLICATION, {"metadata": metadata, "spec": {}})
+
+    assert await scene.faults() == ["SparkOperatorSilent"]
+
+
+async def test_one_of_the_two_spark_operators_is_enough(scene: Scene) -> None:
+    scene.body["spec"]["application"]["provider"] = "Apache"
+    scene.server.kinds = [APACHE_APPLICATION, *scene.server.kinds]
+    scene.api.answers |= {SPARK: None, APACHE: {}}
+
+    assert await scene.faults() == []
+
+
+async def test_a_source_whose_spark_operator_is_missing_while_the_other_one_is_there(
+    scene: Scene,
+) -> None:
+    scene.body["spec"]["application"]["provider"] = "Apache"
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "SparkOperatorMissing"
+    assert "sparkapplications.spark.apache.org does not exist" in fault.message
+    assert "Install Apache's spark-kubernetes-operator" in fault.remedy
+
+
+async def test_an_application_that_apaches_operator_has_not_seen(scene: Scene) -> None:
+    scene.body["spec"]["application"]["provider"] = "Apache"
+    scene.server.kinds = [APACHE_APPLICATION, *scene.server.kinds]
+    metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
+    scene.server.add(APACHE_APPLICATION, {"metadata": metadata, "spec": {}})
 
     assert await scene.faults() == ["SparkOperatorSilent"]
 

@@ -13,6 +13,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE_BINDING,
     ResourceKind,
 )
+from balanced_source_operator.resources.providers import SPARK_OPERATORS
 from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
@@ -20,6 +21,10 @@ _SHOWN: Final = 5
 _INSTALL: Final = (
     "Install or upgrade the Helm chart; or run: balanced-source crd | kubectl apply --server-side"
     " -f -"
+)
+_INSTALL_SPARK: Final = (
+    "Install Kubeflow's or Apache's Spark operator, and let it watch the namespaces of your"
+    " sources."
 )
 OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 """Label selector of the operator's Deployment and pods, as a URL has it."""
@@ -90,22 +95,23 @@ def _missing_fields(ours: Mapping[str, Any], theirs: Mapping[str, Any], at: str)
             yield from _missing_fields(ours[below], theirs[below], at)
 
 
-async def check_spark_operator(api: ClusterApi) -> Diagnosis:
-    """Check that the kind of Kubeflow's Spark operator is known."""
-    kind = KUBEFLOW_APPLICATION
-    try:
-        await api.ask("GET", f"/apis/{kind.group}/{kind.version}")
-    except RefusedError as refusal:
-        if refusal.status == _NOT_FOUND:
-            return error(
-                "Spark operator",
-                Fault.SPARK_OPERATOR_MISSING,
-                f"the kind {kind.plural}.{kind.group} does not exist",
-                "Install Kubeflow's Spark operator, and let it watch the namespaces of your"
-                " sources.",
-            )
-        return unknown("Spark operator", str(refusal))
-    return Diagnosis(check="Spark operator")
+async def check_spark_operators(api: ClusterApi) -> Diagnosis:
+    """Check that the kind of a Spark operator is known.
+
+    One of the two is enough. Whether it is the one that a source asks for is a check of the source.
+    """
+    check = "Spark operator"
+    for operator in SPARK_OPERATORS.values():
+        try:
+            await api.ask("GET", f"/apis/{operator.kind.group}/{operator.kind.version}")
+        except RefusedError as refusal:
+            if refusal.status != _NOT_FOUND:
+                return unknown(check, str(refusal))
+        else:
+            return Diagnosis(check=check)
+    kinds = " nor ".join(f"{one.kind.plural}.{one.kind.group}" for one in SPARK_OPERATORS.values())
+    message = f"neither the kind {kinds} exists"
+    return error(check, Fault.SPARK_OPERATOR_MISSING, message, _INSTALL_SPARK)
 
 
 async def operator_accounts(api: ClusterApi) -> tuple[list[tuple[str, str]], list[Diagnosis]]:

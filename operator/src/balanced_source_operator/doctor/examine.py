@@ -6,7 +6,7 @@ from typing import Final
 from balanced_source_operator.doctor.cluster import (
     check_crd,
     check_rights,
-    check_spark_operator,
+    check_spark_operators,
     operator_accounts,
 )
 from balanced_source_operator.doctor.finding import (
@@ -54,7 +54,7 @@ async def examine(
         return
     crd = await check_crd(api)
     yield crd
-    yield await check_spark_operator(api)
+    yield await check_spark_operators(api)
     accounts, diagnoses = ([account], []) if account is not None else await operator_accounts(api)
     for diagnosis in diagnoses:
         yield diagnosis

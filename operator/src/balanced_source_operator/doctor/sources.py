@@ -18,14 +18,15 @@ from balanced_source_operator.doctor.finding import (
 )
 from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError
 from balanced_source_operator.resources.kinds import (
-    KUBEFLOW_APPLICATION,
     NAME_LABEL,
     SECRET,
     SERVICE_ACCOUNT,
     ResourceKind,
 )
+from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator
 from balanced_source_operator.runtime.metadata import read_texts
 from balanced_source_operator.spec import Application, BalancedSourceSpec, parse_spec
+from balanced_source_operator.spec.application import Provider
 
 CLAIM: Final = ResourceKind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 
@@ -48,6 +49,13 @@ class Patient:
     def label(self) -> str:
         """How checks call it."""
         return f"source {self.namespace}/{self.name}"
+
+    @property
+    def spark_operator(self) -> SparkOperator:
+        """The one that the spec asks for, also if the rest of the spec cannot be used."""
+        application = self.body.get("spec", {}).get("application") or {}
+        is_apache = application.get("provider") == Provider.APACHE
+        return SPARK_OPERATORS[Provider.APACHE if is_apache else Provider.KUBEFLOW]
 
 
 async def understood(
@@ -106,24 +114,28 @@ def check_conditions(patient: Patient) -> Iterator[Diagnosis]:
 
 async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
     """Yield an error for each SparkApplication that no Spark operator has taken up."""
-    check = f"{patient.label}: Spark operator"
-    selector = f"{NAME_LABEL}={patient.name}"
+    check, operator = f"{patient.label}: Spark operator", patient.spark_operator
     try:
-        found = await api.list(KUBEFLOW_APPLICATION, patient.namespace, selector=selector)
+        found = await api.list(
+            operator.kind, patient.namespace, selector=f"{NAME_LABEL}={patient.name}"
+        )
     except UnknownKindError:
-        return  # said once, for the whole cluster
+        message = f"the kind {operator.kind.plural}.{operator.kind.group} does not exist"
+        remedy = f"Install {operator.name}, or change spec.application.provider."
+        yield error(check, Fault.SPARK_OPERATOR_MISSING, message, remedy)
+        return
     except KubernetesError as refusal:
         yield unknown(check, str(refusal))
         return
-    for application in found:
+    for application in map(operator.view, found):
         if not ((application.get("status") or {}).get("applicationState") or {}).get("state"):
             yield error(
                 check,
                 Fault.SPARK_OPERATOR_SILENT,
                 "no Spark operator has taken up SparkApplication"
                 f" {application['metadata']['name']}",
-                f"Check that the Spark operator runs and watches namespace {patient.namespace} "
-                "(spark.jobNamespaces of its chart).",
+                f"Check that {operator.name} runs and watches namespace {patient.namespace} "
+                "(its chart has a setting for that).",
             )
 
 
