@@ -185,6 +185,14 @@ LIVES: Final = (
         budget=Budget(rescales=1, crashes=5, losses=3, restores=2),
     ),
     replace(
+        _COMING,
+        name="hosts that are lost, at least once",
+        hosts=("0", "1", "2"),
+        parallelism=3,
+        may_repeat=True,
+        budget=Budget(rescales=2, crashes=6, hosts=1, losses=4, growths=1, old_news=2),
+    ),
+    replace(
         _LIFE,
         name="one host",
         splits=4,

@@ -205,7 +205,13 @@ class DriverSide:
         if driver.log.last != runner.at or not driver.log.is_committed:
             return self._with(driver, role, None)  # another driver has logged this micro-batch
         planned = shell.plan(runner.at, end)
-        sink = rules.delivered_after(self.delivered[delivered], planned, offset_of(end), lives)
+        sink = rules.delivered_after(
+            self.delivered[delivered],
+            planned,
+            offset_of(end),
+            lives,
+            may_repeat=self.setting.may_repeat,
+        )
         log = Log(before=runner.at, last=end, planned=planned, is_committed=False)
         ready = offset_of(end).parallelism if self.setting.has_executors else 0
         runner = self._unload(replace(runner, at=end, is_busy=True, ready=ready))

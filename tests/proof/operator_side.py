@@ -134,7 +134,8 @@ class OperatorSide:
     def lose_for_good(self, operator: PartId, host: str) -> TurnResult:
         """The operator has waited long enough for a host to report again."""
         hosts = self.operators[operator].coordinator.state.hosts
-        event = HostGivenUp(host, hosts[host].incarnation)
+        repeats = self.setting.may_repeat
+        event = HostGivenUp(host, hosts[host].incarnation, accepts_duplicates=repeats)
         return self._remembered(
             ("lose for good", operator, host), lambda: self._handle(operator, event)
         )

@@ -116,6 +116,8 @@ def _more(setting: Setting) -> Iterator[str]:
         yield "a larger parallelism waits for executors"
     if setting.may_lose:
         yield "`onDataLoss: Continue`"
+    if setting.may_repeat:
+        yield "`guarantee: AtLeastOnce`"
     if len(setting.variants) > 1:
         yield "clusters: " + " or ".join(" and ".join(names) for names in setting.variants)
 

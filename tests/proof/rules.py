@@ -305,9 +305,14 @@ def replay(log: Log, planned: Planned) -> None:
 
 
 def delivered_after(
-    delivered: Delivered, planned: Planned, end: StreamOffset, lives: Lives
+    delivered: Delivered,
+    planned: Planned,
+    end: StreamOffset,
+    lives: Lives,
+    *,
+    may_repeat: bool = False,
 ) -> dict[Record, int]:
-    """What the sink has after a micro-batch.
+    """What the sink has after a micro-batch; with `may_repeat` it may get records again.
 
     Raises:
         Violation: it would get records twice, or miss some; or planning is not what it was.
@@ -319,13 +324,15 @@ def delivered_after(
         for piece in ranges:
             _check_piece(piece, end, lives)
             split = piece.split_id, life_of(end.attributes.get(piece.split_id, {}).get(IDENTITY))
-            if piece.start != result.get(split, 0) or int(piece.end or 0) < int(piece.start or 0):
-                raise Violation(_gap(piece, result.get(split, 0)))
+            reached, start, stop = result.get(split, 0), int(piece.start or 0), int(piece.end or 0)
+            follows = start <= reached if may_repeat else piece.start == reached
+            if not follows or stop < start:
+                raise Violation(_gap(piece, reached))
             if end.owners[piece.split_id] != reader:
                 raise Violation(
                     f"rule 1, one owner: reader {reader} reads {piece.split_id} of another"
                 )
-            result[split] = int(piece.end or 0)
+            result[split] = max(reached, stop) if may_repeat else stop
     return result
 
 

@@ -83,9 +83,6 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.host_reports:HostReports._deliver": _EVENTS,
     f"{_COORDINATOR}.host_reports:HostReports._take_events": _EVENTS,
     f"{_COORDINATOR}.host_reports:HostReports._observe_loads": _LOADS,
-    f"{_COORDINATOR}.host_reports:HostReports._on_given_up": (
-        "Here no record may be delivered twice."
-    ),
     f"{_COORDINATOR}.coordinator:SourceCoordinator._on_rebalance": (
         "A rebalance that the user asks for by hand."
     ),

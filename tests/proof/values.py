@@ -100,6 +100,8 @@ class Setting:
             not read.
         has_executors: whether a larger parallelism waits for executors.
         may_lose: `onDataLoss: Continue`.
+        may_repeat: `guarantee: AtLeastOnce` for hosts that are given up: records may be delivered
+            again, and none may be missing.
     """
 
     name: str
@@ -119,6 +121,7 @@ class Setting:
     is_bounded: bool = False
     has_executors: bool = False
     may_lose: bool = False
+    may_repeat: bool = False
 
     @property
     def all_hosts(self) -> tuple[str, ...]:
