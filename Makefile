@@ -125,8 +125,8 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 	@PYTHONPATH=tests $(RUN) proof.page
 	@$(PY) .ci/addresses.py
 
-bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside stopping and starting the native source
-	@PYTHONPATH=tests:. $(PY) benchmarks/bench_rescale.py $(BENCH)
+bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside the native source (HOSTS=3: between hosts)
+	@PYTHONPATH=tests:. $(PY) $(if $(HOSTS),benchmarks/bench_hand_over.py --hosts $(HOSTS),benchmarks/bench_rescale.py) $(BENCH)
 
 .PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hosts demo-upgrade generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint prose test-unit testbed test-testbed

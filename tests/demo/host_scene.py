@@ -34,6 +34,9 @@ BROKEN_IMAGE: Final = "balanced-source/spark:broken"
 TRIGGER: Final = 4.0
 """Seconds between micro-batches: three applications share two cores."""
 
+_FOLLOW: Final = {"readersPerHost": READERS_PER_HOST}
+"""Hosts follow the number of readers."""
+
 _SLOTS: Final = 5
 """Cores of an executor: a host has slots for the readers of one that is away."""
 
@@ -63,10 +66,20 @@ class HostScene:
     Args:
         cluster: started, with a broker.
         operator: not started yet.
+        hosts: ``spec.application.hosts``.
+        trigger: seconds between micro-batches.
     """
 
-    def __init__(self, cluster: ProcessCluster, operator: OperatorProcess) -> None:
+    def __init__(
+        self,
+        cluster: ProcessCluster,
+        operator: OperatorProcess,
+        *,
+        hosts: Mapping[str, int] = _FOLLOW,
+        trigger: float = TRIGGER,
+    ) -> None:
         self.cluster, self.operator = cluster, operator
+        self._hosts, self._trigger = hosts, trigger
         self.kubectl = cluster.control_plane.kubectl
         self.source = SourceView(self.kubectl, NAME)
         self._data = cluster.run_dir / "data"
@@ -187,9 +200,9 @@ class HostScene:
         spec["parallelism"] = readers
         spec["source"]["kafka"]["clusters"][0]["bootstrapServers"] = self.cluster.kafka().bootstrap
         application = spec["application"]
-        application["hosts"] = {"readersPerHost": READERS_PER_HOST}
+        application["hosts"] = dict(self._hosts)
         application["hostLossPolicy"] = {"type": "Wait", "after": "1m"}
-        application["pipeline"]["trigger"]["processingTime"] = f"{TRIGGER:g}s"
+        application["pipeline"]["trigger"]["processingTime"] = f"{self._trigger:g}s"
         application["sparkConf"] = _conf()
         for role in ("driver", "executor"):
             settings = application[role]
