@@ -307,10 +307,7 @@ class Bench:
             }
 
     def _publications(self, world: World, first: Any) -> Iterator[dict[str, Any]]:
-        """What a rescale writes, beside the whole assignment.
-
-        And everything that is stored together.
-        """
+        """What a rescale writes, beside the whole assignment and everything that is stored."""
         _, first_base = increments.encode(first, source=UID, base=None)
         text, base = increments.encode(world.coordinator.assignment, source=UID, base=first_base)
         state = len(

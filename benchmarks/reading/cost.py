@@ -73,7 +73,7 @@ class Cost:
     def _spent(self) -> tuple[float, float]:
         """Times of the living, and of the dead that a living one has waited for.
 
-        And the JVMs' own part of it.
+        The JVMs' own part of it is told apart.
         """
         total = jvm = 0.0
         for process in self._processes():

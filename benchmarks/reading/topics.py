@@ -1,6 +1,6 @@
 """What is read: topics with records that do not compress away, evenly spread or skewed.
 
-And a steady drip.
+There is a steady drip of records, too.
 """
 
 import itertools

@@ -76,7 +76,7 @@ def mutated(tree: ast.Module, index: int, change: Change) -> ast.Module:
 def _inside_functions(tree: ast.Module) -> set[int]:
     """Ids of the nodes in function bodies.
 
-    Not of docstrings, annotations, decorators and defaults.
+    Docstrings, annotations, decorators and defaults are left out.
     """
     inside: set[int] = set()
     for function in ast.walk(tree):

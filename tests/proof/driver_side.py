@@ -95,7 +95,7 @@ class DriverSide:
     def end(self, driver: PartId, role: str) -> DriverStep:
         """A micro-batch ends: its tasks are done, Spark commits it and asks for the next one.
 
-        Or asks once more.
+        Spark may also ask once more.
         """
         return self._remembered(("end", driver, role), lambda: self._end(driver, role))
 

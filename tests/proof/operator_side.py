@@ -52,7 +52,7 @@ class Write(NamedTuple):
 class TurnResult(NamedTuple):
     """What a turn leads to: the operator after it, and what it writes, in this order.
 
-    Or the rule that it breaks.
+    If it breaks a rule, it leads to that rule.
     """
 
     operator: PartId
@@ -185,7 +185,7 @@ class OperatorSide:
     ) -> TurnResult:
         """A call ends: with what exists, but for splits that are not listed.
 
-        Or with a failure (no broker).
+        Without a broker it ends with a failure.
         """
         return self._remembered(
             ("answer", operator, question.name, broker, hidden),

@@ -36,7 +36,7 @@ class BalancedSourceError(Exception):
 class ContractViolationError(BalancedSourceError):
     """A contract of the source framework was broken by code.
 
-    Not the user's fault, not the network's.
+    It is neither the user's fault nor the network's.
     """
 
 

@@ -1,4 +1,4 @@
 """The Kubernetes operator: kopf handlers → controller (decides) → runtime (does).
 
-And the command line.
+The command line is here as well.
 """

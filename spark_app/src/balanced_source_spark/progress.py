@@ -49,9 +49,9 @@ class StopWhenFinished(StreamingQueryListener):
 
 
 class ProgressLogger(StreamingQueryListener):
-    """Writes JSON lines.
+    """Writes a JSON line for each micro-batch.
 
-    Which batch, in which epoch, with how many readers, rows and milliseconds.
+    It has the batch, the epoch, and the numbers of readers, rows and milliseconds.
     """
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:

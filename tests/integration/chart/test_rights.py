@@ -1,6 +1,6 @@
 """The rights of the chart's accounts, as an API server lists them.
 
-And a real driver that has no more than these.
+A real driver runs with no more than these.
 """
 
 import re

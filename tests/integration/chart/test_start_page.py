@@ -1,6 +1,6 @@
 """docs/start/kubernetes.md, step by step as it is written: chart, manifest and commands.
 
-And the status page.
+The status page is the last step.
 """
 
 import asyncio

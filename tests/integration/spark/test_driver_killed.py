@@ -45,7 +45,7 @@ def test_a_driver_that_is_killed_at_any_step_loses_and_repeats_nothing(
 ) -> None:
     """Offsets logged and nothing run; sink written and not committed; committed.
 
-    And one that lives.
+    The last driver lives.
     """
     given = options(kafka, topic, parallelism="2")
     codes, unfinished = [], []

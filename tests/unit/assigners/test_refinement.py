@@ -1,6 +1,6 @@
 """The local search of the weighted strategy, against trying everything.
 
-And groups that keep their readers.
+Groups keep their readers.
 """
 
 from collections import Counter

@@ -95,10 +95,7 @@ def test_every_start_is_a_real_offset(
 
 @pytest.mark.scenario("I3", "H10")
 def test_a_start_at_commits_without_reset_names_who_has_none(lookup: FakeLookup) -> None:
-    """Nothing is guessed.
-
-    Neither for a partition without a commit nor for one whose commit is deleted.
-    """
+    """Nothing is guessed for a partition without a commit, or with a deleted one."""
     with pytest.raises(
         RefusedDiscoveryError, match=r"no commit of group g .* c/a/1, c/b/0, and no reset"
     ) as caught:

@@ -25,10 +25,10 @@ class Caller(enum.Enum):
     """Whose process executes the calls of an enumerator.
 
     OPERATOR: the operator's, which serves sources of many owners. Calls use only what the source
-    itself names: never
-        files of that process, its environment, its network identity or a role of its pod.
+        itself names: never files of that process, its environment, its network identity or a role
+        of its pod.
     OWNER: one that belongs to the owner of the source, such as a driver or local mode. Calls may
-    use what it has.
+        use what it has.
     """
 
     OPERATOR = "Operator"

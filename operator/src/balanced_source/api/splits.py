@@ -69,7 +69,7 @@ deleted and created anew. Text; absent where there is no such thing. Every conne
 def is_other(reported: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
     """Whether two sets of attributes under one id belong to different splits.
 
-    Not if either has no identity.
+    They do not if either has no identity.
     """
     one, other = reported.get(IDENTITY), known.get(IDENTITY)
     return one is not None and other is not None and one != other

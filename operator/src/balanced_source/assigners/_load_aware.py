@@ -138,9 +138,9 @@ class _Rebalance:
         self._budget = len(owners) if placement.max_moves is None else placement.max_moves
 
     def solve(self) -> tuple[Sequence[int], bool]:
-        """The owner of every split.
+        """The owner of every split, and whether the tolerance is kept.
 
-        And whether no reader is above its fair share by more than the tolerance.
+        It is if no reader is above its fair share by more.
         """
         moves = [move for step in self._worth(self._steps()) for move in step.moves]
         owners = _after(self._owners, moves)

@@ -145,9 +145,9 @@ class _Reading:
         )
 
     def _finish(self, key: _Key) -> None:
-        """Nothing is fetched for nobody.
+        """Stop fetching records that no reader takes.
 
-        Not by a pause: librdkafka may take a second to fetch again after one.
+        A pause is not enough: librdkafka may take a second to fetch again after one.
         """
         del self._ends[key]
         self._consumer.incremental_unassign([TopicPartition(*key)])
