@@ -141,7 +141,7 @@ def example_stack(folder: Path) -> Iterator[ExampleStack]:
         s3 = environment["AWS_ENDPOINT_URL"]
         crds = [
             CHECKOUT / "crds",
-            CHECKOUT / "tests" / "support" / "keda_crd" / "scaledobjects.yaml",
+            CHECKOUT / "tests" / "support" / "keda_crd.yaml",
         ]
         with ProcessCluster(
             folder / "run", crds=crds, extra_images=_images(folder), keep_logs=True
