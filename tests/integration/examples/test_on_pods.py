@@ -40,10 +40,21 @@ def stack(whole: ExampleStack) -> Iterator[ExampleStack]:
     whole.delete()
 
 
+def application(stack: ExampleStack) -> dict[str, Any]:
+    """Return the only application; empty while it is being replaced."""
+    found = stack.cluster.control_plane.items(APPLICATION)
+    assert len(found) < 2
+    return found[0] if found else {}
+
+
 def conf_of(stack: ExampleStack) -> dict[str, str]:
-    """Return the Spark settings of the only application."""
-    [application] = stack.cluster.control_plane.items(APPLICATION)
-    return dict(application["spec"].get("sparkConf", {}))
+    """Return the Spark settings of the application."""
+    return dict(application(stack).get("spec", {}).get("sparkConf", {}))
+
+
+def uid(stack: ExampleStack) -> str:
+    """Return the uid of the application; empty if there is none."""
+    return str(application(stack).get("metadata", {}).get("uid", ""))
 
 
 def test_the_s3_sink_and_its_checkpoint_outlive_the_driver(
@@ -132,11 +143,6 @@ def test_a_source_logs_in_with_its_secret_over_tls(stack: ExampleStack) -> None:
     assert not [text for text in (*shown, stack.cluster.all_logs(stack.driver)) if PASSWORD in text]
 
 
-def uid(stack: ExampleStack) -> str:
-    [application] = stack.cluster.control_plane.items(APPLICATION)
-    return str(application["metadata"]["uid"])
-
-
 def test_changed_settings_wait_for_the_restart_window(stack: ExampleStack) -> None:
     [source] = stack.objects("restart-window")
     today = dt.datetime.now(dt.UTC)
@@ -169,14 +175,14 @@ def test_a_horizontal_pod_autoscaler_follows_the_lag(stack: ExampleStack, tmp_pa
         metrics.value = 5_000
         stack.apply(stack.objects("hpa"))
         stack.source.wait_adopted(parallelism=1, splits=PARTITIONS, timeout=START)
-        application = uid(stack)
+        before = uid(stack)
 
         metrics.value = 35_000  # 10,000 for each reader
         stack.source.wait_adopted(parallelism=4, timeout=180)
         metrics.value = 90_000  # more than maxReplicas
         stack.source.wait_adopted(parallelism=8, timeout=180)
 
-        assert uid(stack) == application
+        assert uid(stack) == before
         stack.cluster.control_plane.kubectl("delete", "hpa/orders")
 
 
