@@ -62,7 +62,7 @@ class AsyncCall:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """What a completion handler gets instead of a result."""
+    """Passed to a completion handler instead of a result."""
 
     error: Exception
 
@@ -75,7 +75,7 @@ Called with the call and its result, or with the call and a `CallFailure`.
 
 
 class SplitEnumeratorContext(ABC, Generic[SplitT]):
-    """What the coordinator offers to its enumerator (FLIP-27 ``SplitEnumeratorContext``)."""
+    """The coordinator's interface for its enumerator (FLIP-27 ``SplitEnumeratorContext``)."""
 
     @abstractmethod
     def now(self) -> float:
@@ -104,7 +104,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         return ""
 
     def has_reports(self) -> bool:
-        """Whether a reader has told what it holds since the state was made or found to be outdated.
+        """Whether a reader has reported splits since the state was created or found outdated.
 
         Until then every position is a start that was looked up, or outdated.
         """
@@ -157,7 +157,9 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         """
 
     def move_splits(self, owners: Mapping[SplitId, int]) -> None:
-        """Give assigned splits to other registered readers: they go on where they are.
+        """Move assigned splits to other registered readers.
+
+        They continue at their current positions.
 
         The same as `assign_splits` of each `assigned_split`, and much cheaper for many.
 
@@ -186,11 +188,11 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
     @property
     def keeps_finished(self) -> bool:
-        """Whether splits stay assigned that have been read to their end, see `finish_splits`."""
+        """Whether finished splits stay assigned, see `finish_splits`."""
         return False
 
     def finish_splits(self, split_ids: Iterable[SplitId]) -> None:
-        """Let splits that have been read leave the state, so that it does not grow without end.
+        """Remove finished splits from the state, so that it does not grow with completed work.
 
         `SplitEnumerator.handle_revoked` follows, as for other splits that are taken away. Where
         Spark's checkpoint is the only memory (a query without an operator and without local mode),
@@ -212,8 +214,8 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
         Once per registration is enough, more is harmless.
 
-        A reader that has read all of its splits comes to its end then. Should parallelism change,
-        it may get splits of readers that are no more all the same.
+        The reader finishes when it has read all of its splits. After a change of parallelism it can
+        still get splits of removed readers.
 
         Raises:
             ContractViolationError: the reader is not registered.
@@ -225,9 +227,9 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
 
         Delivered once, in order, after the splits that it has been given.
 
-        It belongs to the reader's present incarnation: one that registers again does not get it,
-        and `add_reader` is called for that one. Sending makes an epoch, so it is no channel for
-        what changes every second.
+        The event belongs to the reader's current incarnation. A reader that registers again does
+        not get it; `add_reader` is called instead. Sending makes an epoch, so do not use events for
+        values that change every second.
 
         Raises:
             ContractViolationError: the reader is not registered.

@@ -66,7 +66,8 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called before `add_readers` when readers hold splits that the state does not know.
 
         The state was lost or is an older copy, or the source was created again for an existing
-        Spark checkpoint. What was decided before was decided as if nothing had ever been read.
+        Spark checkpoint. Until now, the enumerator has assigned splits as if no record had been
+        read.
 
         Args:
             guessed: splits that had an owner until now and that no reader holds. They have come
@@ -78,9 +79,9 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:
         """Called with exactly the splits that a lost reader had been given and cannot know of.
 
-        They have no owner any more. The reader is not registered during the call. On return they
-        have another owner, or the enumerator remembers them, with their positions, as waiting for
-        one: nobody else does.
+        They have no owner any more, and the reader is not registered during the call. On return,
+        each split has a new owner, or the enumerator keeps it as pending, with its position. No
+        other part keeps it.
         """
 
     def handle_split_request(self, subtask_id: int, requester_hostname: str | None) -> None:
@@ -382,14 +383,12 @@ class Source(ABC, Generic[SplitT, StateT]):
 
 
 def split_to_json(split: SourceSplit) -> Json:
-    """What `Source.create_split` makes the split of."""
+    """Return the JSON from which `Source.create_split` builds the split."""
     return [list(split.split_id), split.position, dict(split.attributes())]
 
 
 class SupportsSplitReassignmentOnRecovery:
-    """Marker on a `Source`.
-
-    After a full recovery splits may be dealt anew over all readers (FLIP-537).
+    """Marks a `Source` whose splits may be reassigned after a full recovery (FLIP-537).
 
     Without it every reader gets back exactly what it reported.
     """

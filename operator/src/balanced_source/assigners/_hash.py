@@ -48,7 +48,7 @@ class HashAssigner(SplitAssigner):
         return AssignerIdentity(name="Hash")
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """Every split to its hash owner; owned ones only where they may move."""
+        """Return the hash owner of each split; of owned splits only if they may move."""
         n = placement.parallelism
         changes = {split_id: hash_owner(split_id, n) for split_id in placement.pending}
         if placement.may_move:

@@ -1,4 +1,4 @@
-"""What an owner policy is called where it is stored."""
+"""The name under which an owner policy is stored."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from balanced_source.api import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignerIdentity:
-    """Tells one owner policy from another one, in every release.
+    """Identifies an owner policy, in the same way in every release.
 
     Splits may move when the identity of a source's policy changes, so an upgrade alone must not
     change it.

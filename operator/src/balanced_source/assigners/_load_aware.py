@@ -66,7 +66,10 @@ class LoadAwareAssigner(SplitAssigner):
         return AssignerIdentity(name="LoadAware", parameters=chosen(self))
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """Least loaded reader for each pending split; when splits may move, see the class."""
+        """Return the least loaded reader for each pending split.
+
+        If splits may move, see the class.
+        """
         changes, is_settled = self._placed(placement)
         if is_settled:
             return changes
@@ -138,10 +141,7 @@ class _Rebalance:
         self._budget = len(owners) if placement.max_moves is None else placement.max_moves
 
     def solve(self) -> tuple[Sequence[int], bool]:
-        """The owner of every split, and whether the tolerance is kept.
-
-        It is if no reader is above its fair share by more.
-        """
+        """Return the owners, and whether every reader is within the tolerance of its fair share."""
         moves = [move for step in self._worth(self._steps()) for move in step.moves]
         owners = _after(self._owners, moves)
         is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal

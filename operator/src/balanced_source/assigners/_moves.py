@@ -32,7 +32,7 @@ class Step:
 
 
 class Holdings:
-    """Who holds which splits, and how heavy they are together; kept up to date move by move.
+    """Tracks which reader holds which splits, and the load of each reader, move by move.
 
     Args:
         table: weights.
@@ -49,7 +49,7 @@ class Holdings:
             self.splits[owners[split]].append(split)
 
     def move(self, split: int, giver: int, taker: int) -> None:
-        """Let one split change its reader."""
+        """Move one split to another reader."""
         self.splits[giver].remove(split)
         bisect.insort(self.splits[taker], split, key=self.table.rank)
         self._carry(split, giver, taker)
@@ -72,9 +72,9 @@ class Holdings:
 
 
 def level(held: Holdings, *, ceiling: int) -> list[Step]:
-    """Steps that take splits from readers above `ceiling` to those below it.
+    """Return steps that move splits from readers above `ceiling` to readers below it.
 
-    `held` is as it is after them.
+    Applies them to `held`.
 
     Few splits move, because the heaviest go first that bring the giver nearer to the ceiling
     without lifting the taker far above the giver. In the order of the steps the largest load falls
@@ -141,7 +141,7 @@ def _fullest_first(
 
 
 class Refinement:
-    """Local search: the fullest reader gives a split to, or swaps two with, a least loaded one.
+    """Local search: the busiest reader gives a split to a reader with little load, or swaps two.
 
     It starts at `held`, which follows it, and ends when the largest load is at most `goal`. Readers
     at or above `ceiling` take nothing.
@@ -209,7 +209,7 @@ class Refinement:
 
 
 def relabel(dealt: Sequence[int], held: Iterable[tuple[int, int]], parallelism: int) -> list[int]:
-    """The same groups of splits, given to the readers that have most of each group already.
+    """Return the owners when each group of splits goes to the reader that already has most of it.
 
     Args:
         dealt: group of each split.

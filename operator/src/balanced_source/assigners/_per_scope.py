@@ -31,7 +31,7 @@ class PerScopeAssigner(SplitAssigner):
         )
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """What `inner` says for each scope."""
+        """Return the owners that `inner` picks in each scope."""
         changes: dict[SplitId, int] = {}
         left = placement.max_moves
         for _, ids in groupby(

@@ -11,7 +11,7 @@ from balanced_source.assigners._drift import imbalance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Who reads what.
+    """The distribution of splits over readers.
 
     Attributes:
         parallelism: number of readers.
@@ -28,7 +28,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What shall be.
+    """The distribution that is wanted.
 
     Attributes:
         parallelism: number of readers.
@@ -73,7 +73,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What would be.
+    """The result of a change that is planned.
 
     Attributes:
         owners: split → reader.
@@ -91,9 +91,9 @@ class Plan:
 
 
 def plan(current: Layout, wish: Wish) -> Plan:
-    """What the change from `current` to `wish` would move.
+    """Return what the change from `current` to `wish` would move.
 
-    A pure function, the same that the enumerator does.
+    Pure: it computes what the enumerator would do.
 
     Raises:
         ContractViolationError: `wish.parallelism` is below 1.
@@ -130,7 +130,10 @@ def plan(current: Layout, wish: Wish) -> Plan:
 def balance(
     owners: Mapping[SplitId, int], loads: Mapping[SplitId, float], parallelism: int
 ) -> Balance:
-    """How evenly `owners` are spread over the readers. Splits of unknown load count as the mean."""
+    """Return how evenly `owners` are spread over the readers.
+
+    Splits of unknown load count as the mean.
+    """
     counts = Counter(owners.values())
     known = [loads[s] for s in owners if s in loads]
     mean = sum(known) / len(known) if known else 0.0

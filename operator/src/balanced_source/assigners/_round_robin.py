@@ -29,9 +29,9 @@ class RoundRobinAssigner(SplitAssigner):
         return AssignerIdentity(name="RoundRobin")
 
     def place(self, placement: Placement) -> dict[SplitId, int]:
-        """Least loaded reader for each pending split.
+        """Return the least loaded reader for each pending split.
 
-        When splits may move, the fewest move that reach balance.
+        If splits may move, the fewest moves that restore balance.
         """
         counts = Counter(placement.owners.values())
         loads = [counts[subtask] for subtask in range(placement.parallelism)]
@@ -49,9 +49,9 @@ class RoundRobinAssigner(SplitAssigner):
 
 
 def balanced_quotas(loads: Sequence[int], pending: int) -> list[int]:
-    """Number of splits each reader shall have.
+    """Return the number of splits of each reader, equal within one.
 
-    All equal within one, the larger share to those that have most.
+    The larger shares are for the readers that have most.
 
     Giving the larger shares to the fullest readers is what makes the number of moves minimal: a
     reader gives away only what exceeds its quota, and no other choice of quotas lets the readers

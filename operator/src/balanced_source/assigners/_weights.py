@@ -35,9 +35,9 @@ class WeightTable:
 
     @classmethod
     def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
-        """Weights in no unit.
+        """Return the table of relative weights.
 
-        A split that `weights` does not know counts as the mean of the others.
+        A split that `weights` lacks counts as the mean of the others.
         """
         return cls(ids, _whole_numbers(ids, weights), _by_id(ids))
 
@@ -67,7 +67,7 @@ class WeightTable:
         return list(itertools.takewhile(lambda split: self.weights[split] > ceiling, self.order))
 
     def clipped(self, ceiling: int) -> "WeightTable":
-        """The same splits, none heavier than `ceiling`."""
+        """Return the same splits with each weight limited to `ceiling`."""
         heavy = self.heavier_than(ceiling)
         if not heavy:
             return self
@@ -79,7 +79,7 @@ class WeightTable:
         return WeightTable(self.ids, weights, self.by_id, [*first, *self.order[len(first) :]])
 
     def rank(self, split: int) -> tuple[int, int]:
-        """A key that sorts splits the other way round than `order`: the lightest first."""
+        """Sort key for the reverse of `order`: the lightest first."""
         return self.weights[split], -self._ranks[split]
 
     def loads(self, owners: Iterable[int], parallelism: int) -> list[int]:
@@ -145,7 +145,7 @@ def _by_id(ids: Sequence[SplitId]) -> list[int] | None:
 
 
 def lower_bound(weights: Collection[float], parallelism: int) -> float:
-    """A largest load that no assignment to `parallelism` readers can beat.
+    """Return a lower bound of the largest load, for any assignment to `parallelism` readers.
 
     The mean load; and, because of any k·n + 1 splits some reader of n gets k + 1, the k + 1
     lightest of the k·n + 1 heaviest (k = 0: the heaviest split).
@@ -162,7 +162,7 @@ def lower_bound(weights: Collection[float], parallelism: int) -> float:
 
 
 def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
-    """What readers must carry besides those that a single split keeps busy.
+    """Return the load that readers must carry, apart from readers that a single split keeps busy.
 
     A split that is heavier than the mean of what is left gets a reader of its own; the bound of the
     rest follows.

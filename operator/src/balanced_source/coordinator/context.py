@@ -29,9 +29,9 @@ from balanced_source.maps import changed
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """A call under way.
+    """A call in progress.
 
-    The handler is kept by name, so that a copy of the coordinator calls its own enumerator.
+    The handler is stored by name, so that a copy of the coordinator calls its own enumerator.
     """
 
     call: AsyncCall
@@ -69,7 +69,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.turn = Turn()
 
     def fork(self) -> "CoordinatorContext[SplitT]":
-        """A copy that goes its own way; every part is immutable but the turn, which starts anew."""
+        """Return an independent copy.
+
+        Every part is immutable except the turn, which starts empty.
+        """
         copy = CoordinatorContext(self.state, keeps_finished=self.keeps_finished)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
         copy.handled_finished, copy.asked = self.handled_finished, self.asked
@@ -77,12 +80,15 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         return copy
 
     def set_readers(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
-        """Replace the registered readers. What those that are gone have asked for is forgotten."""
+        """Replace the registered readers, and drop the split requests of removed readers."""
         self.readers = readers
         self.asked = {subtask: count for subtask, count in self.asked.items() if subtask in readers}
 
     def renumber_readers(self, numbers: Mapping[int, int]) -> None:
-        """Give readers other numbers, by number before → after. Readers without one are gone."""
+        """Renumber the readers: old number → new number.
+
+        Readers without a new number are removed.
+        """
         known = self.readers
         self.readers = {
             n: replace(known[s], subtask_id=n) for s, n in sorted(numbers.items()) if s in known

@@ -128,7 +128,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
 
     @property
     def is_restored(self) -> bool:
-        """Whether it goes on from a stored checkpoint."""
+        """Whether the coordinator continues from a stored checkpoint."""
         return self._is_restored
 
     @property
@@ -151,9 +151,9 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
     def rebuilt(
         self, source: Source[SplitT, StateT], stored: Checkpoint[SplitT, StateT] | None
     ) -> Self:
-        """A coordinator in place of this one, which raised.
+        """Return a coordinator that replaces this one after an exception.
 
-        From what is stored, or from the beginning.
+        It starts from the stored checkpoint, or from the beginning.
         """
         keeps = self._context.keeps_finished
         if stored is not None:
@@ -168,7 +168,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         )
 
     def fork(self) -> Self:
-        """A copy that goes its own way: for dry runs and for exhaustive exploration."""
+        """Return an independent copy, for dry runs and exhaustive exploration."""
         copy = object.__new__(type(self))
         copy.source, copy._is_restored, copy._is_outdated = (
             self.source,
@@ -181,7 +181,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         return copy
 
     def start(self, *, now: float) -> list[Effect]:
-        """Begin: called once, before `handle`.
+        """Start the coordinator. Call it once, before `handle`.
 
         A restored coordinator publishes its epoch again, because its predecessor may have died
         between storing the state and publishing.
@@ -219,14 +219,11 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         return effects
 
     def close(self) -> None:
-        """The process lets go of the source.
-
-        Neither `start` nor `handle` may be called any more.
-        """
+        """Close the coordinator: neither `start` nor `handle` may be called afterwards."""
         self.enumerator.close()
 
     def handle(self, event: Event, *, now: float) -> list[Effect]:
-        """Take one event.
+        """Handle one event.
 
         Raises:
             ContractViolationError: the enumerator, an assigner or a host broke its contract, or

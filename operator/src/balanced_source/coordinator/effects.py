@@ -42,9 +42,9 @@ class ExecuteCall:
 
 @dataclass(frozen=True, slots=True)
 class ReportFact:
-    """Tell people: a log line and, once per change, an event on the resource.
+    """Report a fact to users: a log line and, once per change, an event on the resource.
 
-    Nothing depends on it.
+    No decision depends on it.
     """
 
     reason: str
@@ -58,9 +58,9 @@ DoneT_co = TypeVar("DoneT_co", covariant=True)
 
 
 class EffectPorts(Protocol[DoneT_co]):
-    """How effects are done.
+    """Executes effects.
 
-    At once (`DoneT_co` is None), or by something to wait for (`DoneT_co` is an awaitable).
+    Either at once (`DoneT_co` is None), or asynchronously (`DoneT_co` is an awaitable).
     """
 
     def persist_state(self, effect: PersistState) -> DoneT_co:
@@ -81,7 +81,7 @@ class EffectPorts(Protocol[DoneT_co]):
 
 
 def perform(effect: Effect, ports: EffectPorts[DoneT_co]) -> DoneT_co:
-    """Do one effect; returns what its port returns."""
+    """Execute one effect, and return the result of its port."""
     match effect:
         case PersistState():
             return ports.persist_state(effect)

@@ -37,7 +37,7 @@ class ParallelismChanged:
 
 @dataclass(frozen=True, slots=True)
 class HostsChanged:
-    """The source is to be read by exactly these hosts, at least one. See `membership`."""
+    """The set of hosts that read the source changed. It is never empty. See `membership`."""
 
     hosts: tuple[str, ...]
 
@@ -51,13 +51,13 @@ class HostOverdue:
 
 @dataclass(frozen=True, slots=True)
 class HostGivenUp:
-    """An incarnation of a host has been lost for long.
+    """An incarnation of a host has been lost for too long.
 
-    Others read its splits as soon as that is safe.
+    Other hosts read its splits as soon as that is safe.
 
-    Safe means: the host's next incarnation has registered. It replays what its Spark checkpoint has
-    begun, and then reports where it is. The host then has no splits, and becomes a host that is not
-    known.
+    It is safe when the host's next incarnation has registered: it replays the micro-batch that its
+    Spark checkpoint has begun, and then reports its positions. After that the host has no splits,
+    and the coordinator forgets it.
 
     Attributes:
         host: its name.

@@ -27,7 +27,7 @@ _PER_DOUBLING: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class SplitObservation:
-    """Of one split.
+    """What has been observed of one split.
 
     Attributes:
         position: last seen.
@@ -42,7 +42,7 @@ class SplitObservation:
     seconds: float = 0.0
 
     def then(self, position: Position, at: float, decay: float) -> "SplitObservation":
-        """With a further look. Positions that went back tell nothing."""
+        """Return the observation after a further measurement. Ignores a position that went back."""
         if position is None or self.position is None or position < self.position:
             return SplitObservation(position, at, self.records, self.seconds)
         return SplitObservation(
@@ -55,7 +55,7 @@ class SplitObservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTracker:
-    """Immutable.
+    """Tracks the load of each split. Immutable.
 
     Attributes:
         observations: by split.
@@ -64,7 +64,10 @@ class LoadTracker:
     observations: Mapping[SplitId, SplitObservation] = field(default_factory=dict)
 
     def observe(self, report: HostReport, owned: Collection[SplitId]) -> Self:
-        """With a host's report. Splits that neither it nor `owned` knows are forgotten."""
+        """Return the tracker after a host's report.
+
+        Drops splits that neither the report nor `owned` has.
+        """
         at, decays = report.heartbeat, dict[float, float]()
         seen = {
             s: o for s, o in self.observations.items() if s in owned and s not in report.positions
@@ -81,7 +84,7 @@ class LoadTracker:
         return type(self)(observations=seen)
 
     def loads(self) -> dict[SplitId, float]:
-        """Records per second of the splits that were observed for long enough."""
+        """Return records per second of each split that has been observed for long enough."""
         rates = {
             s: o.records / o.seconds for s, o in self.observations.items() if o.seconds >= ENOUGH
         }
@@ -90,7 +93,10 @@ class LoadTracker:
 
 
 def to_json(tracker: LoadTracker) -> Json:
-    """For the enumerator state: rounded, so that a hundred thousand of them stay small."""
+    """Return the observations as JSON for the enumerator state.
+
+    They are rounded, to keep 100,000 of them small.
+    """
     steps = {
         s: round(_PER_DOUBLING * math.log2(load)) for s, load in tracker.loads().items() if load > 0
     }
@@ -98,7 +104,7 @@ def to_json(tracker: LoadTracker) -> Json:
 
 
 def from_json(data: Json) -> LoadTracker:
-    """Inverse of `to_json`, but for the rounding."""
+    """Inverse of `to_json`, except for the rounding."""
     rates = {
         s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()
     }

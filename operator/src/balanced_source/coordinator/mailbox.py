@@ -16,7 +16,7 @@ from balanced_source.documents.report import HostReport
 
 
 def fresh_events(state: CoordinatorState[SplitT], report: HostReport) -> tuple[NumberedEvent, ...]:
-    """Events of a report that were not taken before, in their order."""
+    """Return the events of a report that have not been handled yet, in order."""
     seen = state.hosts[report.host].events_seen
     return tuple(sorted((e for e in report.events if e.number > seen), key=lambda e: e.number))
 
@@ -24,14 +24,14 @@ def fresh_events(state: CoordinatorState[SplitT], report: HostReport) -> tuple[N
 def with_events_seen(
     state: CoordinatorState[SplitT], host: str, number: int
 ) -> CoordinatorState[SplitT]:
-    """The state in which a host's events up to `number` were taken."""
+    """Return the state after the events of a host up to `number` were handled."""
     return replace(
         state, hosts={**state.hosts, host: replace(state.hosts[host], events_seen=number)}
     )
 
 
 def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
-    """The state without the events that a host has handed to its readers."""
+    """Return the state without the events that a host has delivered to its readers."""
     subtasks = frozenset(state.subtasks_of(report.host))
     rest = tuple(
         e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in subtasks
@@ -40,6 +40,6 @@ def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> Coordin
 
 
 def dropped(state: CoordinatorState[SplitT], subtasks: Collection[int]) -> CoordinatorState[SplitT]:
-    """The state without events for readers that are gone."""
+    """Return the state without events for removed readers."""
     rest = tuple(e for e in state.outbox if e.subtask_id not in subtasks)
     return state if len(rest) == len(state.outbox) else replace(state, outbox=rest)

@@ -39,7 +39,7 @@ def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
 
 
 def after(state: CoordinatorState[SplitT], event: HostsChanged | HostOverdue) -> Hosts:
-    """Return the hosts after an event that is about them alone."""
+    """Return the hosts after an event that concerns only the hosts."""
     match event:
         case HostsChanged():
             return with_wanted(state, event.hosts)
@@ -48,7 +48,10 @@ def after(state: CoordinatorState[SplitT], event: HostsChanged | HostOverdue) ->
 
 
 def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts:
-    """Return the hosts when the user wants exactly these. One that holds nothing goes at once."""
+    """Return the hosts after the user changed the set of hosts.
+
+    A removed host without splits is dropped at once.
+    """
     check_positive(state.parallelism, wanted)
     kept = {name: _kept(host, is_wanted=name in wanted) for name, host in state.hosts.items()}
     hosts = {name: host for name, host in kept.items() if host is not None}
@@ -75,9 +78,9 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
 
 
 def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
-    """Return the hosts when one has not registered in time.
+    """Return the hosts after one has not registered in time.
 
-    Its readers go to the others until it comes.
+    The other hosts run its readers until it registers.
 
     Nothing changes unless the host certainly holds nothing, and another one is there to take over.
     """
@@ -95,7 +98,7 @@ def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
 
 
 def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
-    """Return the hosts when one that is lost is given up: its readers go to the others.
+    """Return the hosts after a lost one was given up: the other hosts run its readers.
 
     Nothing changes if the host has registered again, or unless another host is there to take over.
     """
@@ -116,7 +119,7 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
 
 
 def followed(state: CoordinatorState[SplitT]) -> Hosts:
-    """Return the hosts after what is known by now: which hosts have come, and which have let go."""
+    """Return the hosts, with those that have registered or released their splits updated."""
     if all(host.role is HostRole.MEMBER for host in state.hosts.values()):
         return state.hosts
     uncovered = state.tracker.epochs().keys()
@@ -159,9 +162,9 @@ def with_all(state: CoordinatorState[SplitT], names: Sequence[str]) -> Coordinat
 def change(
     context: CoordinatorContext[SplitT], hosts: Hosts
 ) -> tuple[dict[int, list[SplitT]], dict[int, int]]:
-    """Take over the hosts.
+    """Apply a change of hosts.
 
-    Splits are revoked from hosts that hold them, and the context's readers are renumbered.
+    Splits are revoked from their holders, and the context's readers are renumbered.
 
     Returns:
         The splits that need another reader, by the former number of the one that had them; and the

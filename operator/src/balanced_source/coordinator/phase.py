@@ -5,7 +5,7 @@ from balanced_source.lifecycles import HostPhase, SourcePhase
 
 
 def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) -> SourcePhase:
-    """What follows from the state; `is_finished` is the enumerator's word."""
+    """Return the phase of the source. `is_finished` is the enumerator's answer."""
     if is_finished:
         return SourcePhase.FINISHED
     if state.epoch == 0:
@@ -16,9 +16,9 @@ def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) 
 
 
 def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
-    """Newest epoch that all hosts have adopted durably; 0 if there is none.
+    """Return the newest epoch that all hosts have adopted durably; 0 if there is none.
 
-    Those that have not come do not count.
+    Hosts that have not registered do not count.
     """
     hosts = [host for host in state.hosts.values() if host.role is not HostRole.JOINING]
     return min((host.acknowledged_epoch for host in hosts), default=0)

@@ -57,7 +57,7 @@ class Recovery(Generic[SplitT]):
 
 
 def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
-    """Hosts that keep the gate closed for those that have registered; empty when nobody waits."""
+    """Return the hosts that keep the gate closed for registered hosts; empty if no host waits."""
     phases = {name: host.phase for name, host in state.hosts.items()}
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return ()
@@ -88,9 +88,7 @@ def is_blank(report: HostReport) -> bool:
 def recover(
     state: CoordinatorState[SplitT], source: Source[SplitT, StateT]
 ) -> Recovery[SplitT] | None:
-    """Let the registered hosts through the gate.
-
-    None if nobody waits, or the gate must stay closed.
+    """Open the gate for the registered hosts; None if no host waits, or the gate must stay closed.
 
     Raises:
         ContractViolationError: two hosts report the same split. Names both.

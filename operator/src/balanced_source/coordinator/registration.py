@@ -20,7 +20,9 @@ from balanced_source.maps import changed
 
 
 def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
-    """Whether a host holds something of ours that we do not know: then our state is an older copy.
+    """Return whether a host holds splits that the state does not know.
+
+    Then the state is an older copy.
 
     A host that has registered in this lineage has only adopted epochs of it. If it holds a later
     epoch than ours, or other owners in the same epoch, somebody published after our copy was made.
@@ -42,7 +44,7 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
 def is_outdated(
     state: CoordinatorState[SplitT], published: Assignment | None, lineage: int = 1
 ) -> bool:
-    """Whether an assignment was published that this state does not imply.
+    """Return whether an assignment was published that does not follow from this state.
 
     Then the state is an older copy.
 
@@ -62,7 +64,7 @@ def is_outdated(
 def started_over(
     state: CoordinatorState[SplitT], seen: Assignment | HostReport | None = None, *, least: int = 0
 ) -> CoordinatorState[SplitT]:
-    """What is known about hosts is not true any more: all of them register again, in a new lineage.
+    """Return the state in a new lineage, in which every host must register again.
 
     Args:
         state: an older copy.
@@ -92,7 +94,7 @@ def _owners_on(state: CoordinatorState[SplitT], host: str) -> Mapping[SplitId, i
 
 
 def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[SplitT]:
-    """What the predecessor reported stays known, if the new incarnation lost its checkpoint."""
+    """Keep the predecessor's report, in case the new incarnation has lost its Spark checkpoint."""
     report = state.hosts[name].report
     if report is None:
         return state
@@ -102,7 +104,7 @@ def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[Spl
 
 
 def registered(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
-    """With the report of a new incarnation behind the gate."""
+    """Return the state with a new incarnation, whose report waits behind the gate."""
     before = state.hosts[report.host]
     # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs
     # had come.
@@ -125,7 +127,7 @@ def registered(state: CoordinatorState[SplitT], report: HostReport) -> Coordinat
 def unclaimed(
     state: CoordinatorState[SplitT], source: Source[SplitT, StateT], report: HostReport
 ) -> dict[int, list[SplitT]]:
-    """Subtask → splits that nobody owns, of a report that never passed the gate."""
+    """Return subtask → splits without an owner, of a report that never passed the gate."""
     subtasks = state.subtasks_of(report.host)
     unknown: dict[int, list[SplitT]] = {}
     for split_id, owner in sorted(report.owners.items()) if subtasks else ():
@@ -142,7 +144,10 @@ def with_reported(
     readers: Mapping[int, ReaderInfo[SplitT]],
     source: Source[SplitT, StateT],
 ) -> CoordinatorState[SplitT]:
-    """Without the opt-in of FLIP-537 a reader keeps what it reported, unless another one has it."""
+    """Return the state in which readers keep the splits that they reported.
+
+    Splits that another reader owns now are left out. Used without the opt-in of FLIP-537.
+    """
     kept = {
         split.split_id: (subtask, split)
         for subtask, reader in readers.items()

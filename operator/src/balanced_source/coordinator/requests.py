@@ -36,7 +36,7 @@ def unanswered(
 
 
 def answered(asked: Mapping[int, int], owners: Iterable[int]) -> Mapping[int, int]:
-    """Return the requests that are left after readers were given splits, once for each mention."""
+    """Return the remaining requests, one less for each time that a reader is in `owners`."""
     if not asked:
         return asked
     given = Counter(owners)

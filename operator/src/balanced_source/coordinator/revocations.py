@@ -23,7 +23,7 @@ def let_go(
     *,
     is_done: Callable[[Revocation[SplitT]], bool] = lambda _: True,
 ) -> tuple[CoordinatorState[SplitT], list[SplitT]]:
-    """The state after hosts have let go of splits, at the final positions that they report.
+    """Return the state after hosts have released splits, at the final positions that they report.
 
     Where another host's reader is the owner already, the split is assigned to it from now on.
 

@@ -38,9 +38,9 @@ class _Member:
 
 @dataclass(slots=True)
 class SourceGroups(Generic[KeyT]):
-    """Members of all groups, by key.
+    """The members of all groups, by key.
 
-    A group's name is the same for those who are aligned together.
+    Sources with the same group name are aligned with each other.
     """
 
     _members: dict[KeyT, _Member] = field(default_factory=dict)
@@ -57,14 +57,14 @@ class SourceGroups(Generic[KeyT]):
         return True
 
     def forget(self, key: KeyT) -> str | None:
-        """A source is gone: nobody waits for it. Returns the group that it was in."""
+        """Remove a source, so that no other source waits for it. Returns its group."""
         known = self._members.pop(key, None)
         return None if known is None else known.report.group
 
     def watermark(self, key: KeyT, *, now: float) -> int:
-        """How far the others of the group are.
+        """Return the lowest watermark of the other sources of the group.
 
-        The least of those who have spoken within this source's idle timeout.
+        Sources that were silent for longer than this source's idle timeout do not count.
         """
         patience = self._members[key].report.idle_timeout
         return min(
@@ -77,9 +77,9 @@ class SourceGroups(Generic[KeyT]):
         )
 
     def due_in(self, key: KeyT, *, now: float) -> float | None:
-        """Seconds until a source should be told; 0: now.
+        """Return the seconds until a source should be notified.
 
-        None: not before somebody says something.
+        0 is now; None is not before another source reports.
         """
         member, wanted = self._members[key], self.watermark(key, now=now)
         if member.sent is None:
@@ -92,13 +92,13 @@ class SourceGroups(Generic[KeyT]):
         return max(0.0, TELL_INTERVAL - since, member.report.idle_timeout / SIGNS_OF_LIFE - since)
 
     def tell(self, key: KeyT, *, now: float) -> int:
-        """What a source is told now."""
+        """Return what to tell a source now."""
         member = self._members[key]
         member.sent, member.sent_at = self.watermark(key, now=now), now
         return member.sent
 
     def members(self, group: str) -> list[KeyT]:
-        """Of a group."""
+        """Return the members of a group."""
         return [key for key, member in self._members.items() if member.report.group == group]
 
     def __contains__(self, key: object) -> bool:

@@ -77,12 +77,12 @@ class HostState:
 
 
 def newest(*positions: Position) -> Position:
-    """The furthest of several positions of one split."""
+    """Return the furthest of several positions of one split."""
     return max((position for position in positions if position is not None), default=None)
 
 
 def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> HostReport:
-    """The report without what it says of former splits that had the ids of these.
+    """Return the report without the positions of deleted splits that had the ids of these splits.
 
     A host keeps the position of a split that it let go of. If the split was deleted and recreated
     meanwhile, that position means nothing any more.
@@ -102,7 +102,7 @@ def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> Host
 
 
 def reported_position(report: HostReport, split: SplitT) -> Position:
-    """Position of a split by the word of its holder.
+    """Return the position of a split as its holder reports it.
 
     What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it
     only retains may be older than what somebody else has read since, so there the newer of both
@@ -119,7 +119,9 @@ def reported_position(report: HostReport, split: SplitT) -> Position:
 def believed_position(
     report: HostReport, split: SplitT, *, since: int | None, is_reclaimed: bool
 ) -> Position:
-    """Position of a split by the report of its owner's host, which may be older than the decision.
+    """Return the position of an owned split by the report of its host.
+
+    The report may be older than the assignment.
 
     Args:
         report: of the host.

@@ -12,7 +12,9 @@ Attributes = Mapping[SplitId, Mapping[str, Json]]
 
 
 class AttributeTable:
-    """Attributes of all owned splits, computed anew only for splits that are other objects now.
+    """Attributes of all owned splits.
+
+    Recomputes only those of splits whose objects have changed.
 
     As long as nothing is different it stays the same object, so that whoever compares two versions
     sees it at once.
@@ -23,7 +25,7 @@ class AttributeTable:
         self._attributes: Attributes = {}
 
     def fork(self) -> "AttributeTable":
-        """A copy that goes its own way; both parts are replaced, never changed."""
+        """Return an independent copy. Both parts are replaced, never changed."""
         copy = AttributeTable()
         copy._splits, copy._attributes = self._splits, self._attributes
         return copy
@@ -67,9 +69,9 @@ def assignment_of(
     settings: Mapping[str, Json],
     table: AttributeTable | None = None,
 ) -> Assignment:
-    """What reader hosts shall do in `state.epoch`.
+    """Return the assignment of `state.epoch`.
 
-    With the `table` of an earlier assignment it is made faster.
+    The `table` of an earlier assignment makes this faster.
     """
     owners = visible_owners(state)
     since = {
@@ -107,7 +109,7 @@ def assignment_of(
 
 
 def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:
-    """Owners without the splits that another host must let go of first: those are pending."""
+    """Return the owners without splits that another host must release first: those are pending."""
     if not state.revoking:
         return state.owners
     return {
