@@ -137,7 +137,7 @@ def test_an_object_that_changes_or_vanishes_is_noticed(bucket: Bucket) -> None:
         bucket.rows(share)
 
 
-def test_what_is_wrong_is_said(bucket: Bucket) -> None:
+def test_mistakes_are_reported(bucket: Bucket) -> None:
     with pytest.raises(DiscoveryError, match="does not exist"):
         bucket.listed(f"s3://{BUCKET}/nothing")
     with pytest.raises(DiscoveryError, match="Secret other is missing"):

@@ -148,7 +148,7 @@ def test_a_batch_query_reads_both_parts(
     )
 
 
-def test_what_cannot_be_combined_is_said(
+def test_options_that_exclude_each_other_are_named(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
     def refusal(parts: str, **more: str) -> str:

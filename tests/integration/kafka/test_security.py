@@ -126,7 +126,7 @@ def test_a_topic_without_rights_is_refused_by_name_of_the_right(
     assert caught.value.reason == "NotAuthorized"
 
 
-def test_a_wrong_password_is_told_and_the_right_one_is_picked_up_without_a_new_admin(
+def test_a_wrong_password_is_reported_and_the_right_one_is_used_without_a_new_admin(
     secured: Brokers,
     secrets: Secrets,
     caplog: pytest.LogCaptureFixture,
@@ -186,7 +186,7 @@ def _ends(admin: KafkaAdmin, cluster: KafkaCluster) -> Mapping[SplitId, int]:
         ({"ssl.truststore.location": "/hunter2"}, "ssl.ca.location"),
     ],
 )
-def test_a_secret_that_cannot_be_used_is_told_without_its_content(
+def test_an_unusable_secret_is_reported_without_its_content(
     secured: Brokers, secrets: Secrets, content: Mapping[str, str], says: str
 ) -> None:
     secrets.write("kafka", content)
@@ -201,6 +201,6 @@ def test_a_secret_that_cannot_be_used_is_told_without_its_content(
     assert Anchor.EARLIEST.value not in str(caught.value)
 
 
-def test_a_secret_that_is_not_there_is_named(secured: Brokers, secrets: Secrets) -> None:
+def test_a_secret_that_is_not_mounted_is_named(secured: Brokers, secrets: Secrets) -> None:
     with pytest.raises(RefusedDiscoveryError, match="secret kafka is not mounted"):
         KafkaAdmin(secrets.reader).ends(cluster_of(secured, Listener.SASL), [HERS])

@@ -103,7 +103,7 @@ def client(
         process.communicate()
 
 
-def test_a_client_reads_is_told_its_mistakes_and_rescales(
+def test_a_client_reads_rescales_and_gets_its_mistakes_reported(
     client: "subprocess.Popen[str]", kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
     def step() -> dict[str, Any]:

@@ -213,7 +213,7 @@ def test_readers_that_wait_for_the_sink_do_not_become_more_and_more() -> None:
     assert source.readers == highest
 
 
-def test_more_than_the_maximum_is_said() -> None:
+def test_a_need_for_more_than_the_maximum_is_reported() -> None:
     source = Source(policy=replace(POLICY, max_readers=3)).run(120, 900)
 
     assert (source.readers, source.reason) == (3, Reason.AT_MAXIMUM)

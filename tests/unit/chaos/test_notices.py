@@ -35,7 +35,7 @@ pytestmark = pytest.mark.unit
         ),
     ],
 )
-def test_a_partition_and_a_range_in_one_line(
+def test_a_line_with_a_partition_and_a_range_is_a_notice(
     tmp_path: Path, line: str, first: int, end: int
 ) -> None:
     (tmp_path / "driver.log").write_text(f"something else\n{line}\n")

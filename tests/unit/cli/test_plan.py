@@ -120,7 +120,7 @@ def test_a_nonce_is_a_cause(folder: Path) -> None:
         (STATE.replace("orders", "others"), "digest differs"),
     ],
 )
-def test_a_state_that_cannot_be_used_is_told(folder: Path, text: str, told: str) -> None:
+def test_an_unusable_state_is_reported(folder: Path, text: str, told: str) -> None:
     (folder / "state.json").write_text(text)
     result = run(folder, parallelism=8)
 
@@ -155,7 +155,7 @@ async def test_the_cluster_is_asked() -> None:
     assert hashed.moves
 
 
-async def test_a_source_without_state_is_told() -> None:
+async def test_a_source_without_state_is_reported() -> None:
     with pytest.raises(
         StateError, match="no stored state of a BalancedSource 'orders' in namespace 'default'"
     ):

@@ -78,7 +78,7 @@ def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_man
     assert environment.pipeline is not None
 
 
-def test_a_program_of_ones_own_is_refused_with_what_to_do() -> None:
+def test_a_program_of_the_user_is_rejected_with_what_to_do() -> None:
     spec = make_spec()
     own = spec.model_copy(
         update={

@@ -171,7 +171,7 @@ def test_a_config_map_in_the_same_text_is_checked_too() -> None:
     )
 
 
-def test_what_could_not_be_checked_is_said() -> None:
+def test_checks_that_were_skipped_are_named() -> None:
     result = check(STREAMS)
 
     assert result.exit_code == 0

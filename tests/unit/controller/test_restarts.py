@@ -192,7 +192,7 @@ def test_a_window_begins_on_its_days_and_may_end_on_the_next(
         {"policy": "Window", "window": {"start": "07:00"}},
     ],
 )
-def test_values_that_cannot_be_are_refused(fields: dict[str, Any]) -> None:
+def test_invalid_values_are_rejected(fields: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError, match=r"spec\.application\.restart"):
         make_spec(application={**spec_json()["application"], "restart": fields})
 

@@ -31,7 +31,7 @@ def read_to_the_end() -> Stage:
     return stage
 
 
-def test_the_end_of_a_split_is_told_once(told: list[list[SplitId]]) -> None:
+def test_a_finished_split_is_reported_once(told: list[list[SplitId]]) -> None:
     """However many reports still show it."""
     stage = read_to_the_end()
 
@@ -39,7 +39,9 @@ def test_the_end_of_a_split_is_told_once(told: list[list[SplitId]]) -> None:
     assert stage.operator.coordinator.enumerator.is_finished()
 
 
-def test_it_is_told_again_when_the_split_was_given_anew(told: list[list[SplitId]]) -> None:
+def test_a_finished_split_is_reported_again_after_it_was_reassigned(
+    told: list[list[SplitId]],
+) -> None:
     """A rescale gives back what its reader had.
 
     The enumerator forgets the end with it, and hears of it again.
@@ -54,7 +56,9 @@ def test_it_is_told_again_when_the_split_was_given_anew(told: list[list[SplitId]
     assert stage.operator.coordinator.enumerator.is_finished()
 
 
-def test_it_is_told_again_after_a_restart_of_the_operator(told: list[list[SplitId]]) -> None:
+def test_a_finished_split_is_reported_again_after_an_operator_restart(
+    told: list[list[SplitId]],
+) -> None:
     """What was told is not stored; what the enumerator made of it is."""
     stage = read_to_the_end()
 

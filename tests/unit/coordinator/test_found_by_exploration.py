@@ -24,7 +24,7 @@ def answer_first_call(operator: Operator) -> None:
     operator.handle(CallCompleted(call.call_id, operator.broker.execute(call.call)))
 
 
-def test_a_reader_that_registers_during_the_look_up_of_its_splits_has_the_word() -> None:
+def test_a_report_that_arrives_during_the_look_up_of_its_splits_wins() -> None:
     """After a loss of state a split was owned by the report, and pending by the look-up."""
     operator, [driver] = make_world("0")
     operator.start()

@@ -43,7 +43,7 @@ def running(first: KafkaSource) -> Stage:
     return stage.topic("t", 2, end=10).running().more(5).adopts()
 
 
-def test_a_split_between_two_owners_goes_on_where_it_was_when_the_state_is_lost() -> None:
+def test_a_moving_split_keeps_its_position_when_the_state_is_lost() -> None:
     """The readers only retain it at that moment; Latest of the rebuilt state is only a guess."""
     stage = running(source(LATEST))
     stage.cluster_down("c").operator_starts().fails(0).registers(0).rescales(1).adopts()
@@ -74,7 +74,7 @@ def test_a_topic_that_is_recreated_while_there_is_no_state_is_read_from_its_begi
     assert {s: stage.positions()[s] for s in T} == dict.fromkeys(T, 4)
 
 
-def test_without_consent_a_topic_that_is_recreated_while_there_is_no_state_is_told() -> None:
+def test_without_consent_a_topic_recreated_while_the_state_is_lost_is_reported() -> None:
     """Records of the former topic that were not read are lost, so somebody has to decide."""
     stage = running(source(LATEST, OnDataLoss.FAIL)).state_lost()
     recreate(stage, end=4)
@@ -169,7 +169,7 @@ def test_a_position_on_its_way_to_another_host_is_retained() -> None:
     assert stage.assignment.starts[moved] == 10
 
 
-def test_what_an_idle_host_holds_counts_when_the_state_is_lost_and_found_anew() -> None:
+def test_positions_of_an_idle_host_count_when_the_state_is_lost_and_rebuilt() -> None:
     """The rebuilt state has looked up a start for a split of a host that has no reader now."""
     stage = Stage(readers=2, hosts=2).topic("t", 2, end=10).running().adopts()
     held = dict(stage.read(1))

@@ -36,7 +36,7 @@ def delivered(stage: Stage) -> list[object]:
     return [record for driver in stage.drivers.values() for record in driver.delivered]
 
 
-def test_its_splits_wait_for_the_next_attempt_and_then_go_on_where_it_stopped() -> None:
+def test_splits_of_a_host_that_was_given_up_wait_for_its_next_attempt() -> None:
     stage = running().more(3)
     dies_after_delivery(stage, "1")
 

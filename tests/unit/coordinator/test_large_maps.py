@@ -85,7 +85,7 @@ def context_of(state: State) -> Context:
 
 
 @given(states(), st.lists(st.integers(0, READERS - 1), min_size=len(IDS), max_size=len(IDS)))
-def test_moving_splits_says_what_assigning_them_where_they_are_says(
+def test_moving_splits_equals_assigning_them_at_their_positions(
     state: State, wanted: list[int]
 ) -> None:
     owners = {s: wanted[int(s[2])] for s in state.owners}

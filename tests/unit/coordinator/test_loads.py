@@ -29,7 +29,7 @@ def test_a_load_is_records_per_second() -> None:
     assert tracker.loads()[B] == pytest.approx(0.1, rel=0.1)
 
 
-def test_nothing_is_said_before_enough_was_seen() -> None:
+def test_no_load_is_given_before_enough_was_observed() -> None:
     assert observed(report(100, a=0), report(110, a=500)).loads() == {}
 
 
@@ -42,7 +42,7 @@ def test_news_counts_more_than_the_past() -> None:
     assert 8 < observed(*slow, *fast).loads()[A] < 10
 
 
-def test_a_position_that_went_back_and_a_clock_that_did_tell_nothing() -> None:
+def test_positions_and_clocks_that_go_back_are_ignored() -> None:
     steady = [report(0, a=0), report(100, a=1000)]
 
     assert observed(*steady, report(110, a=10), report(120, a=110)).loads()[A] == pytest.approx(
@@ -60,7 +60,7 @@ def test_an_idle_split_costs_a_little() -> None:
     assert 0 < loads[B] < 0.1
 
 
-def test_splits_that_nobody_knows_any_more_are_forgotten() -> None:
+def test_unknown_splits_are_dropped() -> None:
     tracker = observed(report(0, a=0, b=0), report(100, a=1000, b=0))
 
     assert tracker.observe(report(200, a=2000), {A}).observations.keys() == {A}

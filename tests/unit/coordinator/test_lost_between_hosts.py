@@ -50,7 +50,7 @@ def test_a_former_host_keeps_a_position_until_the_next_host_has_the_split() -> N
     assert away not in stage.kept(0)
 
 
-def test_a_split_between_two_hosts_goes_on_when_the_state_is_lost() -> None:
+def test_a_split_on_its_way_between_hosts_continues_when_the_state_is_lost() -> None:
     """Nothing but the former host's stream offset says where it was."""
     stage, _ = moved_and_released()
 

@@ -83,7 +83,7 @@ def test_a_host_that_is_added_gets_readers_when_it_has_registered() -> None:
     stage.check_each_once()
 
 
-def test_host_0_goes_on_under_the_incarnation_that_it_had() -> None:
+def test_host_0_keeps_its_incarnation() -> None:
     stage = one_host()
     incarnation = stage.drivers["0"].host.incarnation
 
@@ -93,7 +93,7 @@ def test_host_0_goes_on_under_the_incarnation_that_it_had() -> None:
     assert stage.drivers["0"].host.phase is Phase.READING
 
 
-def test_a_host_that_is_removed_goes_when_the_others_have_its_splits() -> None:
+def test_a_removed_host_is_forgotten_when_the_others_have_its_splits() -> None:
     stage = one_host()
     stage.hosts_are("0", "1").settles()
 
@@ -137,7 +137,7 @@ def test_a_host_that_never_started_goes_at_once() -> None:
     assert len(stage.owners) == 8
 
 
-def test_an_overdue_host_leaves_its_share_to_the_others_and_takes_it_when_it_comes() -> None:
+def test_other_hosts_read_the_share_of_an_overdue_host_until_it_registers() -> None:
     stage = Hosts(readers=4, hosts=2)
     stage.topic("t", 8, end=10).operator_starts().discovers().registers(0).adopts(0)
     assert len(stage.read(0)) == 4
@@ -151,7 +151,7 @@ def test_an_overdue_host_leaves_its_share_to_the_others_and_takes_it_when_it_com
     stage.check_each_once()
 
 
-def test_nobody_is_overdue_while_nobody_is_there() -> None:
+def test_no_host_is_overdue_while_none_has_registered() -> None:
     stage = Hosts(readers=4, hosts=2)
     stage.topic("t", 8).operator_starts().discovers()
     before = stage.state
@@ -193,7 +193,7 @@ def test_operator_and_drivers_agree_on_the_order_of_hosts(count: int) -> None:
     stage.check_each_once()
 
 
-def test_a_host_that_returns_while_a_later_one_leaves_has_its_place_again() -> None:
+def test_a_host_that_returns_while_a_later_one_leaves_gets_its_place_back() -> None:
     stage = Hosts(readers=3, hosts=3)
     stage.topic("t", 6, end=5).running().settles()
     stage.hosts_are("0").adopts(1).adopts(0).adopts(0).adopts(1)

@@ -148,7 +148,7 @@ def test_reports_tell_when_all_documents_are_older(happens: Callable[[Stage], No
     goes_on(stage)
 
 
-def test_an_epoch_that_was_seen_and_not_adopted_is_told_from_another_of_its_number() -> None:
+def test_an_epoch_that_was_seen_but_not_adopted_differs_from_another_with_its_number() -> None:
     """All documents are older.
 
     The driver has an assignment in memory that was published after the copy.
@@ -170,7 +170,7 @@ def test_an_epoch_that_was_seen_and_not_adopted_is_told_from_another_of_its_numb
     goes_on(stage)
 
 
-def test_an_acknowledgement_after_the_restore_is_no_reason_to_begin_anew() -> None:
+def test_an_acknowledgement_after_the_restore_starts_no_new_lineage() -> None:
     """The copy is the newest state."""
     stage, _ = stage_with_history()
     copy = stage.store.state

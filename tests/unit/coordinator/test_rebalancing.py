@@ -141,7 +141,7 @@ def test_drift_is_followed_once_it_has_lasted() -> None:
     assert (reading.owners, reading.stage.epoch) == (after, epoch), "balanced, so it stays"
 
 
-def test_drift_rebalances_in_small_steps_if_so_limited() -> None:
+def test_drift_rebalances_in_small_steps_if_moves_are_limited() -> None:
     reading = Reading(source(RebalanceMode.DRIFT, min_interval=600.0, max_moves=1)).passes(1500)
     before = reading.owners
 

@@ -58,7 +58,9 @@ def delivered(stage: Stage, *split_ids: Any) -> set[int]:
 
 @pytest.mark.parametrize("how", ["state", "resource"])
 @pytest.mark.parametrize("starts", [EARLIEST, LATEST])
-def test_a_cluster_that_returns_goes_on_where_it_was(how: str, starts: OffsetsInitializer) -> None:
+def test_a_returning_cluster_continues_at_its_positions(
+    how: str, starts: OffsetsInitializer
+) -> None:
     both, one = source("c", "d", starting_offsets=starts), source("c", starting_offsets=starts)
     stage = running(both).source_changes(one).adopts().more(5)
     first = 0 if starts == EARLIEST else 10
@@ -73,7 +75,7 @@ def test_a_cluster_that_returns_goes_on_where_it_was(how: str, starts: OffsetsIn
 
 @pytest.mark.parametrize("how", ["state", "resource"])
 @pytest.mark.parametrize("starts", [EARLIEST, LATEST])
-def test_a_topic_that_returns_goes_on_where_it_was(how: str, starts: OffsetsInitializer) -> None:
+def test_a_returning_topic_continues_at_its_positions(how: str, starts: OffsetsInitializer) -> None:
     both, one = (
         source("c", starting_offsets=starts),
         source("c", topics=("t",), starting_offsets=starts),

@@ -45,7 +45,7 @@ def reports(owner: int, hosts: tuple[str, ...]) -> list[HostReport]:
 
 @pytest.mark.parametrize("owner", [0, 1])
 @pytest.mark.parametrize("hosts", [("0",), ("0", "1")])
-def test_what_waits_for_an_owner_starts_where_a_later_reader_says(
+def test_a_pending_split_starts_at_the_position_that_a_later_reader_reports(
     owner: int, hosts: tuple[str, ...]
 ) -> None:
     """The report of the first reader passes the gate; what the second holds stays."""

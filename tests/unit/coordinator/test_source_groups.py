@@ -62,7 +62,7 @@ def test_groups_are_separate_and_a_source_may_change_its_group() -> None:
     assert groups.members("g") == ["me"]
 
 
-def test_who_says_nothing_holds_nobody_after_the_idle_timeout_and_again_when_it_speaks() -> None:
+def test_a_silent_source_holds_no_other_after_the_idle_timeout_until_it_reports_again() -> None:
     groups = heard(me=7, other=100)
 
     groups.hear("other", at(100), stamp=1, now=IDLE - 1)  # the old report, seen again
@@ -73,7 +73,7 @@ def test_who_says_nothing_holds_nobody_after_the_idle_timeout_and_again_when_it_
     assert groups.watermark("me", now=IDLE + 1) == 101
 
 
-def test_a_source_that_is_gone_holds_nobody() -> None:
+def test_a_removed_source_holds_no_other_source() -> None:
     groups = heard(me=7, other=100)
 
     groups.forget("other")
@@ -82,7 +82,7 @@ def test_a_source_that_is_gone_holds_nobody() -> None:
     assert "other" not in groups
 
 
-def test_small_steps_are_not_told_before_a_sign_of_life_is_due() -> None:
+def test_small_steps_are_sent_only_when_a_heartbeat_is_due() -> None:
     groups = heard(me=7, other=100)
     assert groups.due_in("me", now=0.0) == 0.0
     groups.tell("me", now=0.0)

@@ -62,7 +62,7 @@ def test_a_cluster_that_is_added_is_named_at_once() -> None:
     )
 
 
-def test_the_state_is_stored_before_it_is_published_that_a_scope_is_discovered(
+def test_the_state_is_stored_before_a_discovered_scope_is_published(
     monkeypatch: Any,
 ) -> None:
     stage = stage_of("fast", "empty").cluster_down("empty").running()
@@ -87,7 +87,7 @@ def test_nothing_is_published_while_the_same_scopes_are_undiscovered() -> None:
     assert stage.watch(lambda: stage.looks_again(5)) == []
 
 
-def test_an_operator_that_restarts_says_what_its_predecessor_may_not_have_said() -> None:
+def test_a_restarted_operator_repeats_what_its_predecessor_may_not_have_reported() -> None:
     """It may have died between storing and publishing."""
     stage = stage_of("fast", "empty").cluster_down("empty").running()
     stage.topic_deleted("t", cluster="empty")

@@ -184,7 +184,7 @@ def test_an_empty_first_listing_of_a_source_that_ends_is_its_end() -> None:
     assert taken_all(cursor, [file("later", 9)], ends=True)[0] == []
 
 
-def test_a_changed_file_in_the_window_is_said_once() -> None:
+def test_a_changed_file_in_the_window_is_reported_once() -> None:
     _, cursor = taken_all(Cursor(), [file("a", 1), file("b", 2)])
 
     page = take(cursor, [file("a", 3), file("b", 2)], limit=9, late=LATE, ends=False)

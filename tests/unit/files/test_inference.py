@@ -86,7 +86,7 @@ def test_a_long_file_is_cut_after_a_line(tmp_path: Path, monkeypatch: pytest.Mon
     assert ddl(tmp_path, "a.json", "Json") == "id BIGINT"
 
 
-def test_what_cannot_be_inferred_is_said(tmp_path: Path) -> None:
+def test_a_schema_that_cannot_be_inferred_is_reported(tmp_path: Path) -> None:
     def files(name: str, kind: str) -> dict[str, Any]:
         return {"files": {"paths": [str(tmp_path / name)], "format": kind}}
 

@@ -48,7 +48,7 @@ def test_texts_have_no_ends_of_lines() -> None:
     assert texts(b"last").to_pylist() == ["last"]
 
 
-def test_a_line_without_end_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_LINE", 64)
     with pytest.raises(LineTooLongError):
         list(chunks(pa.BufferReader(b"x" * 500), 0, 500, 500, chunk=8))

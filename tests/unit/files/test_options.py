@@ -72,7 +72,7 @@ def test_objects_of_a_store() -> None:
         ({**GIVEN, "spiltBytes": "1"}, "did you mean splitBytes"),
     ],
 )
-def test_what_is_wrong_is_said(given: dict[str, str], message: str) -> None:
+def test_mistakes_are_reported(given: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message):
         parse_options({"connector": "files", **given})
 

@@ -83,7 +83,7 @@ def test_the_largest_blocks_go_first(scene: Scene) -> None:
     assert scene.pending == ["large", "a"]
 
 
-def test_a_failed_look_is_repeated_and_said(scene: Scene) -> None:
+def test_a_failed_listing_is_repeated_and_reported(scene: Scene) -> None:
     scene.look(is_down=True)
     assert scene.problems == ["no answer"]
     scene.look()

@@ -108,7 +108,7 @@ def test_a_column_that_cannot_be_measured_is_named(tmp_path: Path, column: str, 
     assert page.splits == ()
 
 
-def test_what_is_no_parquet_file_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_text("no parquet at all")
     source = files(str(tmp_path)).measuring(TIME, field="parts[1]")
 
@@ -191,7 +191,7 @@ def test_a_part_starts_where_it_says_unless_it_starts_after_the_former_one() -> 
         ([(files(), None), (files(), TIME)], "part files-1 cannot start at a position"),
     ],
 )
-def test_what_cannot_be_combined_is_said(parts: list[Any], why: str) -> None:
+def test_options_that_exclude_each_other_are_named(parts: list[Any], why: str) -> None:
     with pytest.raises(InvalidSpecError, match=why):
         checked_hybrid(parts, field="parts")
 

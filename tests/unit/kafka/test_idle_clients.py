@@ -132,7 +132,7 @@ class Member:
             raise OSError("no")
 
 
-def test_a_member_that_fails_keeps_neither_itself_nor_others_from_being_tended() -> None:
+def test_a_failing_member_stops_neither_itself_nor_others_from_being_tended() -> None:
     keeper = Keeper(interval=0.001)
     members = [Member(fails=True), Member()]
     for member in members:
@@ -141,7 +141,7 @@ def test_a_member_that_fails_keeps_neither_itself_nor_others_from_being_tended()
     wait_until(lambda: all(member.tended > 3 for member in members), 60, "both to be tended")
 
 
-def test_the_keeper_keeps_nobody_alive_and_ends_with_the_last_member() -> None:
+def test_the_keeper_keeps_no_member_alive_and_ends_with_the_last_one() -> None:
     keeper, members = Keeper(interval=0.001), [Member()]
     keeper.add(members[0])
     wait_until(lambda: members[0].tended > 3, 60, "the member to be tended")

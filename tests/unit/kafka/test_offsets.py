@@ -94,7 +94,9 @@ def test_every_start_is_a_real_offset(
 
 
 @pytest.mark.scenario("I3", "H10")
-def test_a_start_at_commits_without_reset_names_who_has_none(lookup: FakeLookup) -> None:
+def test_a_start_at_commits_without_reset_names_the_partitions_that_have_none(
+    lookup: FakeLookup,
+) -> None:
     """Nothing is guessed for a partition without a commit, or with a deleted one."""
     with pytest.raises(
         RefusedDiscoveryError, match=r"no commit of group g .* c/a/1, c/b/0, and no reset"
@@ -163,7 +165,7 @@ def test_all_partitions_are_asked_about_at_once(lookup: FakeLookup) -> None:
     assert len(lookup.questions) <= 5
 
 
-def test_numbers_mean_what_they_mean_in_spark() -> None:
+def test_offsets_minus_2_and_minus_1_mean_earliest_and_latest_as_in_spark() -> None:
     assert (wish_of(-2), wish_of(-1), wish_of(0)) == (Anchor.EARLIEST, Anchor.LATEST, AtOffset(0))
     assert FromAnchor(Anchor.EARLIEST) == EARLIEST
 

@@ -45,7 +45,7 @@ ones."""
 
 @settings(deadline=None)
 @given(patterns, st.text("abc.-_1", max_size=5))
-def test_it_means_what_it_means_elsewhere(pattern: str, name: str) -> None:
+def test_a_pattern_matches_like_a_regular_expression_of_python(pattern: str, name: str) -> None:
     assert compiled(pattern).matches(name) == (re.fullmatch(pattern, name) is not None)
 
 

@@ -97,7 +97,7 @@ def test_settings_are_read_once_for_the_same_assignment() -> None:
     assert cache.of(first) == FULL
 
 
-def test_what_former_settings_said_is_known_until_the_driver_ends() -> None:
+def test_clusters_of_former_settings_stay_known_until_the_driver_ends() -> None:
     """Newer words on the same cluster win, and nothing else of the former settings is kept."""
     former = {**settings(a="a:1", b="b:1"), "other": 1}
     newest = with_former(settings(a="a:2", c="c:1"), former)
@@ -112,7 +112,7 @@ def test_settings_of_another_kind_are_left_alone() -> None:
     assert with_former({"files": {}}, settings(a="a:1")) == {"files": {}}
 
 
-def test_a_cluster_that_nobody_knows_is_told_with_what_to_do() -> None:
+def test_an_unknown_cluster_is_reported_with_what_to_do() -> None:
     """After a restart nobody remembers.
 
     A KeyError would end the query again and again without a word.

@@ -125,7 +125,7 @@ def test_a_topic_that_may_be_described_and_not_read_counts_as_refused(
     assert str(found.problem).startswith("cluster c refuses topic payments (")
 
 
-def test_a_missing_topic_is_told_beside_a_refused_one() -> None:
+def test_a_missing_topic_is_reported_beside_a_refused_one() -> None:
     wanted = TopicList(("orders", "payments"))
     found = wanted.select("c", {}, {"payments"})
 

@@ -36,7 +36,7 @@ def test_documents_hold_the_same_bytes() -> None:
     )
 
 
-def test_it_can_be_pickled() -> None:
+def test_a_split_id_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(NAMED)) == NAMED  # noqa: S301 - our own bytes
 
 

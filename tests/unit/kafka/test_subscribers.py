@@ -50,7 +50,7 @@ def test_a_pattern_is_of_whole_names_and_never_of_internal_topics() -> None:
 
 
 @pytest.mark.scenario("H4", "H5")
-def test_readers_are_told_of_a_group_only_if_there_is_one() -> None:
+def test_the_reader_settings_name_a_group_only_if_there_is_one() -> None:
     """Without one nothing is ever committed.
 
     Positions that are committed are real offsets, never sentinels.

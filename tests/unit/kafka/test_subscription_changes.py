@@ -46,7 +46,7 @@ def test_a_topic_that_is_added_starts_at_its_earliest_offset_the_others_go_on() 
     assert delivered(stage, A[0]) == list(range(10, 15))
 
 
-def test_a_topic_that_returns_goes_on_where_it_was() -> None:
+def test_a_returning_topic_continues_at_its_positions() -> None:
     stage = running(TopicList(("a", "b")))
 
     stage.source_changes(source(TopicList(("a",)))).adopts().more(5).adopts()

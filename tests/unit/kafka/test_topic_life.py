@@ -53,7 +53,7 @@ def test_a_new_topic_of_the_same_name_is_read_from_its_beginning_after_the_old_o
     assert stage.assignment.attributes[T[0]] == {"id": "second"}
 
 
-def test_nobody_gets_the_new_splits_before_the_readers_let_go_of_the_old_ones() -> None:
+def test_new_splits_are_assigned_only_after_readers_have_released_the_old_ones() -> None:
     stage = stage_with(OnDataLoss.CONTINUE)
     create_anew(stage)
 
@@ -63,7 +63,7 @@ def test_nobody_gets_the_new_splits_before_the_readers_let_go_of_the_old_ones() 
     assert not stage.pending & set(T)
 
 
-def test_without_consent_nothing_is_read_and_somebody_is_told_what_to_do() -> None:
+def test_without_consent_nothing_is_read_and_a_condition_says_what_to_do() -> None:
     stage = stage_with(OnDataLoss.FAIL)
     create_anew(stage)
 
@@ -265,7 +265,7 @@ def test_a_topic_that_is_not_subscribed_any_more_is_not_called_deleted() -> None
     assert not [text for text in stage.operator.messages if "deleted" in text]
 
 
-def test_a_cluster_that_is_taken_out_loses_nothing() -> None:
+def test_removing_a_cluster_loses_nothing() -> None:
     stage = stage_with(OnDataLoss.CONTINUE)
     stage.source_changes(
         dataclasses.replace(
@@ -276,7 +276,7 @@ def test_a_cluster_that_is_taken_out_loses_nothing() -> None:
     assert not [text for text in stage.operator.messages if "gone" in text]
 
 
-def test_a_topic_that_was_only_invisible_goes_on() -> None:
+def test_a_topic_that_was_invisible_for_a_while_continues() -> None:
     """A broker that is briefly blind: the same id comes back."""
     stage = stage_with(OnDataLoss.CONTINUE)
     stage.topic_deleted("t").looks_again(1)

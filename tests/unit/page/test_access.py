@@ -57,7 +57,7 @@ async def test_a_wrong_token_is_refused_with_a_sentence(
 @pytest.mark.parametrize(
     ("content", "said"), [(None, "cannot be read"), ("", "fewer than 16"), ("short", "fewer than")]
 )
-async def test_without_a_proper_token_file_nobody_may_look(
+async def test_without_a_valid_token_file_every_request_is_denied(
     tmp_path: Path, content: str | None, said: str
 ) -> None:
     file = tmp_path / "token"

@@ -20,7 +20,7 @@ def exhibit(board: StatusBoard) -> Exhibit:
     return shown.exhibit
 
 
-def test_a_recreated_source_begins_anew_and_the_end_of_the_former_one_does_not_matter() -> None:
+def test_a_recreated_source_gets_an_empty_history_although_its_predecessor_ends_later() -> None:
     board = StatusBoard()
     put(board, seen_source(), uid="first")
     former = exhibit(board)

@@ -110,7 +110,7 @@ def test_splits_have_their_lag_and_between_two_reports_a_rate() -> None:
     ), "the same report"
 
 
-def test_a_silent_host_and_one_that_has_ended_say_nothing_about_the_present() -> None:
+def test_reports_of_silent_and_ended_hosts_are_not_shown_as_current() -> None:
     for seen in (
         replace(SEEN, silent=frozenset({"0"}), status={}),
         replace(SEEN, reports={"0": replace(REPORT, instance="")}, status={}),
@@ -168,7 +168,7 @@ def test_alignment_with_its_values_that_are_no_times() -> None:
     }
 
 
-def test_nothing_is_kept_per_split_when_nobody_looks() -> None:
+def test_data_per_split_is_kept_only_for_viewers() -> None:
     shown = exhibit(SEEN, SEEN)
     assert not shown.keeps_splits
     shown.splits(SEEN)

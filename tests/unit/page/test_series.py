@@ -28,7 +28,7 @@ def test_the_points_cover_an_hour_and_no_more_are_kept() -> None:
     assert [point.lag for point in series.points] == list(range(POINTS, 2 * POINTS))
 
 
-def test_a_rate_is_what_two_reports_differ_by() -> None:
+def test_the_rate_is_the_difference_between_two_reports() -> None:
     series = Series()
     series.add(0.0, 5, {"0": REPORT})
     series.add(10.0, 4, {"0": moved(20)})

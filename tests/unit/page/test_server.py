@@ -197,7 +197,7 @@ async def test_viewers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-async def test_a_replica_that_stands_by_says_whom_to_ask() -> None:
+async def test_a_standby_replica_names_the_leader() -> None:
     async with page(StatusBoard(), absence=lambda: "This replica stands by") as viewer:
         assert (await viewer().get("/api/events"))[:2] == (503, {"error": "This replica stands by"})
         assert (await viewer().get("/"))[0] == 200
@@ -249,7 +249,7 @@ def _no_state() -> Any:
         ("?namespace=shop&name=lost&readers=3", 409, "nothing is stored yet"),
     ],
 )
-async def test_a_plan_that_cannot_be_is_refused_with_a_sentence(
+async def test_an_impossible_plan_is_rejected_with_a_message(
     query: str, status: int, said: str
 ) -> None:
     board = StatusBoard()

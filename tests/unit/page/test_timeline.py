@@ -20,7 +20,7 @@ def after(**changes: Any) -> Any:
     return timeline.entries[0]
 
 
-def test_the_first_epoch_is_what_there_was() -> None:
+def test_the_timeline_begins_with_the_first_epoch_it_sees() -> None:
     timeline = Timeline()
 
     assert timeline.take(FIRST, None, 10.0)
@@ -80,7 +80,7 @@ def test_many_topics_are_not_all_named() -> None:
     assert after(owners=owners).why == "5 splits added in main/t0, main/t1, main/t2 and 2 more"
 
 
-def test_an_epoch_is_adopted_once_all_hosts_say_so() -> None:
+def test_an_epoch_is_adopted_when_all_hosts_have_acknowledged_it() -> None:
     timeline = Timeline()
     timeline.take(FIRST, 2, 10.0)
     assert timeline.entries[0].adopted_at is None

@@ -55,7 +55,7 @@ async def test_a_replica_is_alive_at_once_and_ready_with_its_rights(
     assert [record for record in caplog.records if record.name.startswith("aiohttp.access")] == []
 
 
-async def test_missing_rights_are_said_once_and_so_is_their_return() -> None:
+async def test_missing_rights_are_logged_once_and_so_is_their_return() -> None:
     health = Health()
     with capture_logs() as logs:
         for missing in (["list pods in namespace jobs"], ["list pods in namespace jobs"], [], []):
@@ -138,7 +138,7 @@ async def test_rights_are_asked_for_one_by_one(
     assert reviewer.asked == len(list(rights.needed(namespaces)))
 
 
-async def test_an_answer_that_says_nothing_is_an_error() -> None:
+async def test_an_answer_without_content_is_an_error() -> None:
     class Refusing:
         async def call_api(self, *_: Any, **__: Any) -> Any:
             class Response:

@@ -235,7 +235,7 @@ def test_a_fetch_that_blocks_is_woken_up_by_a_new_split_and_by_the_end() -> None
     assert scene.records == []
 
 
-def test_who_waits_is_told() -> None:
+def test_a_waiting_reader_is_notified() -> None:
     gate, context = threading.Event(), Context()
     reader = NumbersSourceReader(
         ThreadedFetchers(lambda: NumbersReader(gate=gate), notify=context.notify_available), context

@@ -85,7 +85,7 @@ def test_when_all_are_idle_the_reader_is() -> None:
     assert seen.log == [7, 9, "idle", "active"]
 
 
-def test_the_output_of_a_split_is_one_and_ends() -> None:
+def test_a_split_has_one_output_until_it_is_released() -> None:
     seen = Seen()
     output = seen.output.create_output_for_split(A)
     assert seen.output.create_output_for_split(A) is output

@@ -171,7 +171,7 @@ def test_documents_are_written_for_steps_and_signs_of_life_only() -> None:
     play(scene)
 
 
-def test_a_new_operator_says_nothing_before_it_has_heard_everybody() -> None:
+def test_a_new_operator_sends_no_watermark_before_all_sources_have_reported() -> None:
     async def scene(pair: Pair) -> None:
         await pair.begin()
         pair.says("payments", 1_000_000)

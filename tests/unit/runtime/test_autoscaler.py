@@ -95,7 +95,7 @@ def test_without_autoscaling_nothing_is_decided() -> None:
     played(play)
 
 
-def test_a_silent_driver_is_said_and_changes_nothing() -> None:
+def test_a_silent_driver_is_reported_and_changes_nothing() -> None:
     async def play(story: Story) -> None:
         await begin(story)
         await story.until(
@@ -107,7 +107,7 @@ def test_a_silent_driver_is_said_and_changes_nothing() -> None:
     played(play)
 
 
-def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_said() -> None:
+def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_reported() -> None:
     """Its newest report says nothing new but the time, and stays the newest one for ever."""
 
     async def play(story: Story) -> None:

@@ -185,7 +185,7 @@ def test_a_driver_that_does_not_answer_is_a_condition(story: Story) -> None:
     check(story)
 
 
-def test_what_the_driver_cannot_list_is_said(story: Story) -> None:
+def test_a_failed_listing_of_the_driver_is_reported(story: Story) -> None:
     async def play() -> None:
         await story.begin(parallelism=2)
         story.broker.down.add("main")

@@ -280,7 +280,7 @@ def test_when_all_hosts_are_silent_none_is_given_up() -> None:
     played(play)
 
 
-def test_hosts_are_told_when_to_stop_without_a_report_and_when_not() -> None:
+def test_the_policy_decides_whether_hosts_must_stop_without_a_report() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(parallelism=4, application=with_policy(type="Reassign", after="1m"))

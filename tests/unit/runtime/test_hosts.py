@@ -210,7 +210,7 @@ def roles(story: Story) -> list[str]:
     return [host["role"] for host in story.status.get("hosts", [])]
 
 
-def test_a_host_that_cannot_start_holds_up_nobody() -> None:
+def test_a_host_that_cannot_start_delays_no_other_host() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         drivers.absent.add("1")
@@ -234,7 +234,7 @@ def test_a_host_that_cannot_start_holds_up_nobody() -> None:
     played(play)
 
 
-def test_a_host_whose_application_is_refused_holds_up_nobody() -> None:
+def test_a_host_whose_application_is_rejected_delays_no_other_host() -> None:
     """The other hosts are served as soon as they report, and judge the changed settings."""
 
     async def play(story: Story) -> None:

@@ -186,7 +186,7 @@ def test_an_assignment_from_the_future_is_not_believed() -> None:
     check(play)
 
 
-def test_a_namesake_begins_anew() -> None:
+def test_a_new_source_with_an_old_name_starts_afresh() -> None:
     """Deleted and created again under the same name: nothing of the first one is taken over."""
 
     async def play(story: Story) -> None:
@@ -203,7 +203,7 @@ def test_a_namesake_begins_anew() -> None:
     check(play)
 
 
-def test_late_news_of_a_former_source_of_that_name_do_not_stop_the_new_one() -> None:
+def test_late_events_of_a_deleted_source_do_not_stop_its_namesake() -> None:
     """Kopf hands on events of different objects in any order, also if they have the same name."""
 
     async def play(story: Story) -> None:

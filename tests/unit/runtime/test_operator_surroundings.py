@@ -119,7 +119,7 @@ def test_an_api_server_that_is_away_for_minutes(monkeypatch: pytest.MonkeyPatch)
     assert 5 <= len(asked) <= 40, "it tries again, ever more slowly"
 
 
-def test_a_failed_application_is_made_anew_once_its_driver_is_gone() -> None:
+def test_a_failed_application_is_recreated_once_its_driver_is_gone() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)

@@ -255,7 +255,7 @@ def test_a_first_micro_batch_that_takes_long_is_waited_for() -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"healthy":{}}', '{"healthy":{"application":{},"conf":{}}}', "7"]
 )
-def test_a_memory_that_cannot_be_read_is_none(text: str) -> None:
+def test_an_unreadable_memory_counts_as_absent(text: str) -> None:
     async def play(story: Story) -> None:
         drivers = Images(story)
         await reading(story, drivers)

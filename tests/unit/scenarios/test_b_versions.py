@@ -205,7 +205,7 @@ def test_what_an_older_version_can_say_is_written_in_it(
 
 
 @pytest.mark.scenario("B4")
-def test_b4_what_splits_were_survives_an_upgrade() -> None:
+def test_b4_the_state_of_splits_survives_an_upgrade() -> None:
     """Owned, unassigned, finished, retained, revoked: each is what it was, and so is the flag."""
     old = FORMATS["enumerator-state"].decode(golden("enumerator-state", 1))
 
@@ -280,7 +280,7 @@ def test_b7_clusters_and_retained_splits_make_a_round_trip() -> None:
 
 @pytest.mark.scenario("B8")
 @pytest.mark.parametrize("stop", [None, 7])
-def test_b8_what_is_absent_stays_absent(stop: int | None) -> None:
+def test_b8_an_absent_stop_stays_absent(stop: int | None) -> None:
     """A split with a stop keeps it, one without has none, side by side in one document."""
     made = {s: SOURCE.create_split(s, 1, {"stop": 7} if s[2] else {}) for s in splits("t", 2)}
     state = Checkpoint(coordinator=CoordinatorState(), enumerator=DiscoveryState(unassigned=made))

@@ -27,7 +27,7 @@ def test_f1_a_fresh_start_has_no_gate() -> None:
 
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("F2")
-def test_f2_a_restore_closes_the_gate_until_all_are_there() -> None:
+def test_f2_after_a_restore_the_gate_is_closed_until_all_hosts_have_registered() -> None:
     """Nothing is given before the last one registers; meanwhile the missing ones are named."""
     stage = waiting()
 
@@ -125,7 +125,7 @@ def test_f8_the_order_of_reports_does_not_matter_and_they_are_taken_once() -> No
 
 
 @pytest.mark.scenario("X8")
-def test_x8_the_end_is_told_once_per_registration() -> None:
+def test_x8_no_more_splits_is_signalled_once_per_registration() -> None:
     """Splits that come back, discoveries and rescales do not repeat it.
 
     A reader that registers again is told again.

@@ -124,7 +124,7 @@ def test_j8_what_the_enumerator_raises_comes_out_with_its_cause(
 
 
 @pytest.mark.scenario("J10")
-def test_j10_who_opts_in_starts_without_splits_and_reports_them() -> None:
+def test_j10_with_the_opt_in_a_reader_starts_without_splits_and_reports_them() -> None:
     """A restarted host has splits in its checkpoint, reports all, and reads none until told."""
     stage = Stage(readers=2).topic("t", 4).running()
     held = stage.read(0)

@@ -209,7 +209,7 @@ def test_l7_stopping_does_not_wait_for_the_others() -> None:
 
 
 @pytest.mark.scenario("L7")
-def test_l7_a_blocked_split_that_goes_and_comes_back_is_blocked_by_what_it_says_then() -> None:
+def test_l7_a_blocked_split_that_returns_is_read_until_it_is_ahead_again() -> None:
     """It is read again until it is ahead, and told to wait once more."""
     readers = Readers({"a": 0, "b": 0}, group(max_drift=0)).says(a=9, b=1)
     assert readers.poll().paused == {"a"}
@@ -299,7 +299,7 @@ def test_l12_a_split_whose_last_records_wait_is_not_paused(shape: Threading) -> 
 
 
 @pytest.mark.scenario("L14")
-def test_l14_who_is_held_up_downstream_is_not_idle() -> None:
+def test_l14_a_reader_that_waits_for_its_sink_is_not_idle() -> None:
     """Ten timeouts of backpressure are no silence.
 
     One without is, and the watermark stays at 44.

@@ -135,7 +135,7 @@ def test_n3_the_end_comes_after_all_splits(make: Make) -> None:
 
 
 @pytest.mark.scenario("N3")
-def test_n3_without_the_word_that_nothing_follows_there_is_no_end(make: Make) -> None:
+def test_n3_without_no_more_splits_a_reader_does_not_end(make: Make) -> None:
     """All splits are read, and the reader waits for more of them."""
     scene = Scene(make)
     scene.reader.add_splits([A])

@@ -45,7 +45,7 @@ def test_too_few_points_are_flat(points: list[tuple[float, float]]) -> None:
     assert slope(points).per_hour == 0
 
 
-def test_what_stays_as_it_is_passes_and_the_warm_up_does_not_count() -> None:
+def test_constant_figures_pass_and_the_warm_up_does_not_count() -> None:
     verdict = judge(run(), warm_up=1 / 3)
 
     assert not verdict.failures
@@ -53,7 +53,7 @@ def test_what_stays_as_it_is_passes_and_the_warm_up_does_not_count() -> None:
     assert verdict.requests == pytest.approx(30, abs=0.5)
 
 
-def test_what_grows_is_named() -> None:
+def test_growing_figures_are_named() -> None:
     verdict = judge(run(mib=3.0, threads=2.0), warm_up=1 / 3)
 
     assert [failure.split(" grows")[0] for failure in verdict.failures] == [

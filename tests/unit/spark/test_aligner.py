@@ -120,7 +120,7 @@ def test_h8_a_split_that_waits_is_not_read_and_goes_on() -> None:
 
 
 @pytest.mark.scenario("H9")
-def test_h9_a_split_that_left_while_it_waited_is_nothing_to_talk_about(brokers: Brokers) -> None:
+def test_h9_a_waiting_split_that_leaves_causes_no_error(brokers: Brokers) -> None:
     """Upstream's consumer refused to pause what was not assigned (FLINK-39728).
 
     The reader failed.

@@ -156,7 +156,7 @@ def test_the_checkpoint_of_another_source_ends_the_query_before_anything_is_read
         assert "_runtime" not in query.__dict__, "the channel was not even opened"
 
 
-def test_the_user_may_go_on_from_the_checkpoint_of_another_source() -> None:
+def test_a_user_can_accept_the_checkpoint_of_another_source() -> None:
     options = parse_options(
         {"source": "orders", "namespace": "copy", "acceptCheckpointOf": "shop/orders"}
     )

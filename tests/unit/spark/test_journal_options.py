@@ -22,7 +22,7 @@ PIPELINE = Pipeline(
 )
 
 
-def test_what_is_not_said_has_a_limit() -> None:
+def test_options_that_are_not_given_have_defaults() -> None:
     made = journal_options({"journallocation": "/shared/j"})
 
     assert made.store == FolderJournal(Path("/shared/j"))
@@ -32,7 +32,7 @@ def test_what_is_not_said_has_a_limit() -> None:
     assert (made.poll_interval, made.min_batches) == (1.0, 100)
 
 
-def test_what_is_said_is_taken() -> None:
+def test_options_that_are_given_are_used() -> None:
     said = {"fetchmaxrecords": "5", "fetchmaxbytes": "6", "fetchmaxtime": "7s", "fetchwait": "80ms"}
     made = journal_options(
         {"journallocation": "/j", "pollinterval": "9s", "journalminbatches": "10", **said}

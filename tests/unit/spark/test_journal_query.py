@@ -172,7 +172,7 @@ def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(
     assert query.problems() == []
 
 
-def test_a_source_that_cannot_be_read_again_is_said_to_be_at_least_once(make: Make) -> None:
+def test_a_source_that_cannot_be_read_again_is_reported_as_at_least_once(make: Make) -> None:
     query = make(TapeHalf(shelf(), is_queue=True))
     query.read_all()
     assert [
@@ -414,7 +414,7 @@ def test_a_journal_is_made_once_while_there_is_nothing_to_read(
     assert len(made) == 1
 
 
-def test_two_queries_with_one_checkpoint_are_told(make: Make) -> None:
+def test_two_queries_with_one_checkpoint_are_reported(make: Make) -> None:
     query = make()
     query.trigger_until(lambda: len(query.records) == 36, "all records")
     number = next(n for n, rows in query.batches.items() if rows)
@@ -428,7 +428,7 @@ def test_two_queries_with_one_checkpoint_are_told(make: Make) -> None:
 
 
 @pytest.mark.scenario("P13")
-def test_time_behind_is_told_per_split_and_unknown_while_a_split_is(make: Make) -> None:
+def test_time_behind_is_reported_per_split_and_unknown_while_one_is_unknown(make: Make) -> None:
     """Three tapes with 12 records each, of which a micro-batch of one reader takes 10.
 
     (4, 4, 2).

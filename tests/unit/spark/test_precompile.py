@@ -58,7 +58,7 @@ def test_bytecode_is_used_without_a_look_at_the_source(archive: Path) -> None:
     assert imported(archive)[0] == "42"
 
 
-def test_what_an_interrupted_run_left_is_no_obstacle(archive: Path) -> None:
+def test_files_of_an_interrupted_run_are_replaced(archive: Path) -> None:
     archive.with_suffix(".partial").mkdir()
     (archive.with_suffix(".partial") / "rest").touch()
 

@@ -41,7 +41,7 @@ def test_the_planner_gets_what_the_program_asks_for(control: Control, wanted: li
 
 
 @pytest.mark.parametrize("text", ["", "many", "0", "-1", str(MOST + 1), "²", "9" * 5000])
-def test_what_is_no_number_of_readers_is_said_once_and_ignored(
+def test_an_invalid_number_of_readers_is_logged_once_and_ignored(
     control: Control, wanted: list[int], text: str
 ) -> None:
     (control.folder / PARALLELISM).write_text(text)
@@ -64,7 +64,7 @@ def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(
 
 
 @pytest.mark.parametrize("parallelism", [0, -1, MOST + 1])
-def test_a_number_that_cannot_be_is_rejected(parallelism: int) -> None:
+def test_an_invalid_number_is_rejected(parallelism: int) -> None:
     with pytest.raises(
         InvalidSpecError, match=f"parallelism: expected 1 to {MOST} readers, not {parallelism}"
     ):

@@ -50,7 +50,7 @@ def test_there_are_at_most_64_hosts() -> None:
 @pytest.mark.parametrize(
     "hosts", [{"count": 1, "readersPerHost": 2}, {"count": 0}, {"count": 65}, {"readersPerHost": 0}]
 )
-def test_values_that_cannot_be_are_refused(hosts: dict[str, Any]) -> None:
+def test_invalid_values_are_rejected(hosts: dict[str, Any]) -> None:
     with pytest.raises(InvalidSpecError, match="hosts"):
         spec(hosts)
 
