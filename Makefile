@@ -120,6 +120,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 	@PYTHONPATH=tests $(RUN) support.scenario_index > docs/scenarios.md
 	@PYTHONPATH=tests $(RUN) support.kafka_reference > docs/kafka.md
 	@PYTHONPATH=tests $(RUN) support.conditions_reference > docs/reference/conditions.md
+	@PYTHONPATH=tests $(RUN) support.dashboards
 	@PYTHONPATH=tests $(RUN) support.reference
 	@PYTHONPATH=tests $(RUN) support.golden
 	@PYTHONPATH=tests $(RUN) proof.page
@@ -196,7 +197,7 @@ bench-read-all: native ## All cases and Flink; resumable: cases kept in KEEP (be
 bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
 
-test-alerts: install ## The alerts of the chart, played by promtool (fetched from Debian if missing)
+test-alerts: install ## The alerts of the chart, played by promtool, and the queries of its dashboards (fetched from Debian if missing)
 	@PYTHONPATH=tests $(RUN) alerts
 
 .PHONY: test-alerts native test-native bench-read bench-read-all bench-tune

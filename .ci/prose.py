@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 READ = ("README.md", "docs", ".github", "charts/balanced-source", "crds", "examples")
 CODE = ("operator/src", "spark_app/src")
-SUFFIXES = {".md", ".yaml", ".yml", ".txt", ".ipynb"}
+SUFFIXES = {".md", ".yaml", ".yml", ".txt", ".ipynb", ".json"}
 LEFT_OUT = {"scenarios.md", "protocol.md", "balancedsource.io_balancedsources.yaml"}
 """Names of tests, a page of internals that is still to be rewritten, and a copy: the CRD itself is
 read in `crds`."""

@@ -19,7 +19,7 @@ def everything() -> Metrics:
         metrics.created(source)
     metrics.observe(
         source,
-        Status(lag=1, conditions=[condition], autoscaling=numbers),
+        Status(lag=1, seconds_behind=1, conditions=[condition], autoscaling=numbers),
         dict.fromkeys(OF_SIGNALS, 1.0),
     )
     metrics.requested("get", "pods", "403")

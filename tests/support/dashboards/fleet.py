@@ -1,0 +1,410 @@
+"""The dashboard of all sources, and of the operator."""
+
+from grafana_foundation_sdk.builders import dashboard as dashboards
+
+from support.dashboards import panels
+from support.dashboards.board import Board, Row, labels_of, option, rendered
+from support.dashboards.panels import About, AnyPanel
+from support.dashboards.promql import (
+    ALL_SOURCES,
+    OPERATOR,
+    SOURCES,
+    counted,
+    each,
+    top,
+    top_of,
+    where,
+)
+from support.dashboards.replicas import row_operator
+
+READY = where("Ready", 1)
+SUSPENDED = (
+    where("Ready", 0)
+    + " and on (namespace, source) "
+    + each(SOURCES("condition_reason", 'type="Ready"', 'reason="Suspended"'))
+)
+NOT_READY = (
+    where("Ready", 0)
+    + " unless on (namespace, source) "
+    + each(SOURCES("condition_reason", 'type="Ready"', 'reason="Suspended"'))
+)
+AGE = f"time() - {each(SOURCES('report_timestamp_seconds'))}"
+SILENT = f"{AGE} > 120 and on (namespace, source) {READY}"
+WRONG = SOURCES("condition", 'type=~"Degraded|DataLoss"')
+MISSING = SOURCES("condition", 'type=~"Ready|Autoscaling"')
+DECIDED = each(SOURCES("autoscaling_desired_readers"))
+WITHOUT_LAG = (
+    f"{READY} unless on (namespace, source) {each(SOURCES('lag_records'))}"
+    f" unless on (namespace, source) {each(SOURCES('behind_seconds'))}"
+)
+
+
+def dashboard() -> str:
+    """Return the dashboard."""
+    return rendered(
+        Board(
+            uid="balanced-source-fleet",
+            title="Balanced Source / All sources",
+            text=(
+                "All BalancedSources of the operator: which need attention, and is the "
+                "operator well?"
+            ),
+            other="One source",
+            variables=_variables(),
+            rows=[
+                Row(title="Now", panels=_row_now()),
+                Row(title="Lag", panels=_row_lag()),
+                Row(title="Drivers and assignments", panels=_row_drivers()),
+                Row(title="Readers", panels=_row_readers()),
+                Row(title="Operator", panels=row_operator()),
+            ],
+        )
+    )
+
+
+def _variables() -> list[dashboards.QueryVariable | dashboards.CustomVariable]:
+    namespaces = (
+        labels_of("namespace", "Namespace", OPERATOR("condition"), "Namespaces of the sources.")
+        .multi(multi=True)
+        .include_all(include_all=True)
+        .all_value(".*")
+        .current(option("All", "$__all"))
+    )
+    rows = (
+        dashboards.CustomVariable("top")
+        .label("Sources per panel")
+        .description("Panels show the sources with the highest values within the chosen time.")
+        .values("5,10,20,50")
+        .current(option("10", "10"))
+    )
+    return [namespaces, rows]
+
+
+def _row_now() -> list[AnyPanel]:
+    return [_sources_by_state(), _operator(), _attention(), _states()]
+
+
+def _sources_by_state() -> AnyPanel:
+    return panels.figures(
+        About(
+            title="Sources by state",
+            text=(
+                "Sources may be in several states. A suspended source is not ready because "
+                "its spec says so. If the lag of a ready source is unknown, its driver cannot "
+                "reach a broker, or the operator has not heard from the driver. Without any "
+                "number, the operator is not scraped: see the panel Operator."
+            ),
+            alerts=["BalancedSourceNotReady", "BalancedSourceDegraded"],
+            width=16,
+            height=5,
+        ),
+        panels.COUNT,
+        All=f"count({ALL_SOURCES})",
+        Ready=counted(READY),
+        Not_ready=counted(NOT_READY),
+        Suspended=counted(SUSPENDED),
+        Degraded=counted(where("Degraded", 1)),
+        Data_loss=counted(where("DataLoss", 1)),
+        Lag_unknown=counted(WITHOUT_LAG),
+    )
+
+
+def _operator() -> AnyPanel:
+    return panels.highlighted(
+        panels.figures(
+            About(
+                title="Operator",
+                text=(
+                    "One replica leads and serves the sources. Ready replicas lead or stand "
+                    "by, with all rights that they need. Without a leader running queries "
+                    "continue, and nothing is rescaled or repaired: look at the pods of the "
+                    "operator."
+                ),
+                alerts=["BalancedSourceOperatorDown", "BalancedSourceOperatorNotReady"],
+                width=8,
+                height=5,
+            ),
+            panels.COUNT,
+            Leaders=f"sum({OPERATOR('leader')})",
+            Ready_replicas=f"sum({OPERATOR('ready')})",
+            Replicas=f"count({OPERATOR('ready')})",
+        ),
+        "Leaders",
+        below=1,
+    )
+
+
+def _attention() -> AnyPanel:
+    wrong = f"{each(WRONG, 'namespace, source, type')} == 1"
+    missing = f"{each(MISSING, 'namespace, source, type')} == 0"
+    reasons = each(
+        SOURCES("condition_reason", 'reason!="Suspended"'), "namespace, source, type, reason"
+    )
+    return panels.listed(
+        About(
+            title="Sources that need attention",
+            text=(
+                "A row for each condition that is not as it should be, with its reason. "
+                "Select the name of a source to see its dashboard. The page of reasons in the "
+                "reference says what to do; kubectl describe bsrc shows the whole message."
+            ),
+            alerts=[
+                "BalancedSourceNotReady",
+                "BalancedSourceDegraded",
+                "BalancedSourceDataLoss",
+                "BalancedSourceAutoscalerLimited",
+            ],
+        ),
+        f"{reasons} and on (namespace, source, type) ({wrong} or {missing})",
+        ("namespace", "source", "type", "reason"),
+    )
+
+
+def _states() -> AnyPanel:
+    return panels.named(
+        About(
+            title="Sources by state over time",
+            text=(
+                "How many sources had a problem, and since when. If many sources change at "
+                "once, look for a cause that they share: a CLUSTER, a node, the API server or "
+                "an upgrade."
+            ),
+            alerts=["BalancedSourceNotReady", "BalancedSourceDegraded", "BalancedSourceDataLoss"],
+        ),
+        panels.COUNT,
+        axis="sources",
+        Ready=counted(READY),
+        Not_ready=counted(NOT_READY),
+        Suspended=counted(SUSPENDED),
+        Degraded=counted(where("Degraded", 1)),
+        Data_loss=counted(where("DataLoss", 1)),
+        Restart_pending=counted(where("RestartPending", 1)),
+    )
+
+
+def _row_lag() -> list[AnyPanel]:
+    return [_lag(), _growth_of_the_lag(), _time_behind()]
+
+
+def _lag() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Lag",
+            text=(
+                "Records that can be read and are not read yet. A gap means that the lag was "
+                "unknown, not that it was zero. A high lag that shrinks needs no action."
+            ),
+            alerts=["BalancedSourceLagGrowing"],
+            width=8,
+        ),
+        panels.RECORDS,
+        top(SOURCES("lag_records")),
+        axis="records",
+    )
+
+
+def _growth_of_the_lag() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Growth of the lag",
+            text=(
+                "Change of the lag over 15 minutes. Above zero, more records arrive than are "
+                "read: add readers, or find what limits them on the dashboard of the source."
+            ),
+            alerts=["BalancedSourceLagGrowing"],
+            width=8,
+        ),
+        panels.RECORDS_PER_SECOND,
+        top_of("deriv", SOURCES("lag_records"), "15m"),
+    )
+
+
+def _time_behind() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Time behind",
+            text=(
+                "Seconds by which the slowest split is behind, for sources that do not count "
+                "records, such as Kinesis. Add readers if it grows."
+            ),
+            width=8,
+        ),
+        panels.SECONDS,
+        top(SOURCES("behind_seconds")),
+    )
+
+
+def _row_drivers() -> list[AnyPanel]:
+    return [
+        _age_of_the_newest_report(),
+        _sources_without_a_fresh_report(),
+        _epochs_not_adopted(),
+        _failing_discoveries(),
+        _failures_of_applications_in_a_row(),
+        _skipped_records(),
+    ]
+
+
+def _age_of_the_newest_report() -> AnyPanel:
+    return panels.limited(
+        panels.ranked(
+            About(
+                title="Age of the newest report",
+                text=(
+                    "Time since the driver of a ready source wrote its report. Above 120 s it "
+                    "is unknown whether the driver reads: look at its pod and its log."
+                ),
+                alerts=["BalancedSourceDriverSilent"],
+                width=8,
+            ),
+            panels.SECONDS,
+            f"({AGE} and on (namespace, source) {READY}) and "
+            f"topk($top, time() - {each(SOURCES('report_timestamp_seconds') + ' @ end()')})",
+        ),
+        120,
+    )
+
+
+def _sources_without_a_fresh_report() -> AnyPanel:
+    return panels.named(
+        About(
+            title="Sources without a fresh report",
+            text=(
+                "Ready sources whose driver has been silent for more than 120 s. If there are "
+                "many at once, check the network between the drivers and the API server."
+            ),
+            alerts=["BalancedSourceDriverSilent"],
+            width=8,
+        ),
+        panels.COUNT,
+        axis="sources",
+        Without_a_fresh_report=counted(SILENT),
+    )
+
+
+def _epochs_not_adopted() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Epochs not adopted",
+            text=(
+                "Published assignments that readers have not adopted. A change of parallelism "
+                "takes effect when this is back at zero. If it stays, check the length of the "
+                "micro-batches, and whether executors are missing."
+            ),
+            alerts=["BalancedSourceEpochNotAdopted"],
+            width=8,
+        ),
+        panels.COUNT,
+        top(SOURCES("epoch_lag")),
+        axis="epochs",
+    )
+
+
+def _failing_discoveries() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Failing discoveries",
+            text=(
+                "Clusters, or other parts of a source, whose newest discovery failed. Their "
+                "new partitions are not found; known ones are read. The condition Degraded "
+                "has the error."
+            ),
+            alerts=["BalancedSourceDiscoveryFailing"],
+            width=8,
+        ),
+        panels.COUNT,
+        top(SOURCES("discovery_failing_scopes")),
+        axis="scopes",
+    )
+
+
+def _failures_of_applications_in_a_row() -> AnyPanel:
+    return panels.limited(
+        panels.ranked(
+            About(
+                title="Failures of applications in a row",
+                text=(
+                    "How often the Spark application of a source has failed without a longer "
+                    "run in between. See the log of its driver."
+                ),
+                alerts=["BalancedSourceApplicationFailing"],
+                width=8,
+            ),
+            panels.COUNT,
+            top(SOURCES("application_failures")),
+            axis="failures",
+        ),
+        3,
+    )
+
+
+def _skipped_records() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Skipped records",
+            text=(
+                "Offsets that were deleted before they were read, since the driver has "
+                "started. The sink lacks them. Raise the retention, or read faster."
+            ),
+            alerts=["BalancedSourceDataLoss"],
+            width=8,
+        ),
+        panels.RECORDS,
+        top(SOURCES("skipped_records")),
+        axis="records",
+    )
+
+
+def _row_readers() -> list[AnyPanel]:
+    return [_readers_of_all_sources(), _readers_of_sources_with_autoscaling(), _utilization()]
+
+
+def _readers_of_all_sources() -> AnyPanel:
+    return panels.named(
+        About(
+            title="Readers of all sources",
+            text=(
+                "Readers that the specs ask for, and readers of the adopted epochs. If they "
+                "differ for long, see the panel Epochs not adopted."
+            ),
+            width=8,
+        ),
+        panels.COUNT,
+        axis="readers",
+        Desired=f"sum({each(SOURCES('desired_readers'))})",
+        Actual=f"sum({each(SOURCES('readers'))})",
+    )
+
+
+def _readers_of_sources_with_autoscaling() -> AnyPanel:
+    return panels.named(
+        About(
+            title="Readers of sources with autoscaling",
+            text=(
+                "Readers that the autoscaler has decided on, and the actual ones. No data "
+                "means that no source has spec.autoscaling."
+            ),
+            width=8,
+        ),
+        panels.COUNT,
+        axis="readers",
+        Decided=f"sum({DECIDED})",
+        Actual=f"sum({each(SOURCES('readers'))} and on (namespace, source) {DECIDED})",
+    )
+
+
+def _utilization() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Utilization",
+            text=(
+                "Percentage of its capacity that the busiest reader of a source uses. Above "
+                "the target for long: the autoscaler adds readers, unless the condition "
+                "Autoscaling says why it cannot."
+            ),
+            alerts=["BalancedSourceAutoscalerLimited"],
+            width=8,
+        ),
+        panels.PERCENT,
+        top(SOURCES("autoscaling_utilization_percent")),
+    )
