@@ -1,4 +1,7 @@
-"""Checks the chart's alerts and the operator's metrics with promtool (from Debian if missing)."""
+"""Checks the chart's alerts and dashboards, and the operator's metrics, with promtool.
+
+It is fetched once from Debian if it is missing.
+"""
 
 import shutil
 import sys
@@ -9,6 +12,7 @@ from typing import Any
 import yaml
 from prometheus_client import generate_latest
 
+from alerts import dashboards
 from support.served_metrics import everything
 from testbed.cache import Cache, content_key
 from testbed.commands import find_program, run
@@ -62,6 +66,7 @@ def main() -> None:
         shutil.copy(CASES, folder)
         sys.stdout.write(run([program, "check", "rules", "complete.yaml"], cwd=folder))
         sys.stdout.write(run([program, "test", "rules", CASES.name], cwd=folder))
+        sys.stdout.write(dashboards.check(program, folder))
     run([program, "check", "metrics"], stdin=generate_latest(everything().registry).decode())
     sys.stdout.write("metrics: promtool has nothing to say\n")
 
