@@ -90,6 +90,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [create]
 {{- end }}
 
+{{/* Fills in the address of the runbooks in a dashboard, or removes the links that would lead nowhere. */}}
+{{- define "balanced-source.runbooks" -}}
+{{- $variables := list }}
+{{- range $variable := .dashboard.templating.list }}
+{{- if and (eq $variable.name "runbooks") $.url }}
+{{- $_ := set $variable "query" $.url }}
+{{- $_ := set $variable "current" (dict "selected" true "text" $.url "value" $.url) }}
+{{- $_ := set $variable "hide" 2 }}
+{{- end }}
+{{- if or (ne $variable.name "runbooks") $.url }}
+{{- $variables = append $variables $variable }}
+{{- end }}
+{{- end }}
+{{- $_ := set .dashboard.templating "list" $variables }}
+{{- if not .url }}
+{{- range .dashboard.panels }}
+{{- $_ := unset . "links" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "balanced-source.validate" -}}
 {{- include "balanced-source.validateNames" . }}
 {{- include "balanced-source.validateCrds" . }}
