@@ -1,7 +1,7 @@
 """Reads logs into a folder of JSON files, one per micro-batch, with two actions in each.
 
-``python journal_program.py FOLDER MASTER TRIGGER option=value …``. It notes in `unequal` when the
-two actions differ.
+``python journal_program.py FOLDER MASTER TRIGGER option=value …``. Options of the sink begin with
+``sink.``. It notes in `unequal` when the two actions differ.
 """
 
 import importlib
@@ -40,11 +40,18 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
     spark = builder.getOrCreate()
     register(spark)
     given = dict(option.split("=", 1) for option in options)
+    sink = {
+        name.removeprefix("sink."): given.pop(name)
+        for name in list(given)
+        if name.startswith("sink.")
+    }
     rows = (
         spark.readStream.format("balanced").option("connector", "httplog").options(**given).load()
     )
-    writer = rows.writeStream.foreachBatch(write).option(
-        "checkpointLocation", str(out / "checkpoint")
+    writer = (
+        rows.writeStream.foreachBatch(write)
+        .options(**sink)
+        .option("checkpointLocation", str(out / "checkpoint"))
     )
     timed = (
         writer.trigger(availableNow=True)

@@ -65,6 +65,7 @@ class JournalQuery:
     offsets: list[dict[str, Any]] = field(default_factory=list)
     committed: int = 0
     skips: bool = False
+    is_asynchronous: bool = False
     planner: JournalPlanner = field(init=False)
     channel: EmbeddedChannel = field(init=False)
 
@@ -122,6 +123,8 @@ class JournalQuery:
         if end == start:
             return False
         self.offsets.append(end)
+        if len(self.offsets) > 1 and not self.is_asynchronous:
+            self.planner.commit(self.offsets[-2])
         if die is not Death.LOGGED:
             self._run(die=die)
         if die is not None:

@@ -28,7 +28,7 @@ from balanced_source.errors import CorruptDocumentError, IncompatibleVersionErro
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.host_outputs import of_host, own_sink, query_name
-from balanced_source_spark.journal_of_application import journal_of
+from balanced_source_spark.journal_of_application import check_progress, journal_of
 from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 
@@ -87,9 +87,10 @@ def start_with(
     journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
     rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
     writer = transform(rows).writeStream.queryName(query_name(environment))
-    options = own_sink(
-        pipeline.sink, sink_options(pipeline.sink, environment), host=environment.host
-    )
+    secret = sink_options(pipeline.sink, environment)
+    if journal:
+        check_progress(secret, field="optionsFrom")
+    options = own_sink(pipeline.sink, secret, host=environment.host)
     return _sink(writer, pipeline, options).start()
 
 

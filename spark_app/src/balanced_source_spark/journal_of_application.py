@@ -29,7 +29,7 @@ def journal_of(pipeline: Pipeline, *, retained: str | None) -> Mapping[str, str]
     """
     if not isinstance(half_of(pipeline.connector), ReadersHalf):
         return {}
-    _check_progress(pipeline.sink.options)
+    check_progress(pipeline.sink.options, field="options")
     location = f"{_absolute(pipeline.checkpoint_location)}/journal"
     try:
         journal_at(location)
@@ -49,11 +49,20 @@ def _absolute(location: str) -> str:
     return location.rstrip("/") if urlsplit(location).scheme else str(Path(location).absolute())
 
 
-def _check_progress(options: Mapping[str, str]) -> None:
+def check_progress(options: Mapping[str, str], *, field: str) -> None:
+    """Check that a sink asks for no asynchronous progress.
+
+    Args:
+        options: of the sink.
+        field: of `sink`, where they come from.
+
+    Raises:
+        InvalidSpecError: it does.
+    """
     for name, value in options.items():
         if name.lower() == _ASYNC.lower() and value.lower() == "true":
             raise InvalidSpecError(
                 "must not be used with a source that is read with a journal: its micro-batches must"
                 " be in the offset log before they run. Leave it out",
-                field=f"{_FIELD}.sink.options.{_ASYNC}",
+                field=f"{_FIELD}.sink.{field}.{_ASYNC}",
             )

@@ -291,6 +291,12 @@ class StreamPlanner(PlannerParts):
         control = {CONTROL: str(self._control.folder)} if self._control is not None else {}
         return {**self._shown, **control, **({"problems": problems} if problems else {})}
 
+    def commit(self, end: dict[str, Any]) -> None:
+        """Take note that Spark is done with everything up to `end`.
+
+        It says so when it has logged the next offset.
+        """
+
     def stop(self) -> None:
         """Close what was made.
 

@@ -98,6 +98,9 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         return self._planner.partitions(start, end)
 
+    def commit(self, end: dict[str, Any]) -> None:
+        self._planner.commit(end)
+
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return self._planner.reportLatestOffset()
 

@@ -43,11 +43,17 @@ class Scene:
         self._log = (folder / "program.log").open("a")
         self._programs: list[Program] = []
 
-    def start(self, *, master: str = "local[2,4]") -> None:
-        options = (f"url={self._api.url}", "parallelism=2", "fetchWait=500ms")
-        journal = f"journalLocation={self.out / 'checkpoint' / 'journal'}"
-        program = (str(self._program), str(self.out), master, "200 milliseconds")
-        self._programs.append(Program(self._installed, self._log, *program, *options, journal))
+    def start(
+        self,
+        *sink: str,
+        master: str = "local[2,4]",
+        journal: str = "out/checkpoint/journal",
+        trigger: str = "200 milliseconds",
+    ) -> None:
+        options = (f"url={self._api.url}", "parallelism=2", "fetchWait=500ms", *sink)
+        program = (str(self._program), str(self.out), master, trigger)
+        place = f"journalLocation={self.out.parent / journal}"
+        self._programs.append(Program(self._installed, self._log, *program, *options, place))
 
     def cluster(self, folder: Path) -> SparkCluster:
         """Two machines with a slot each.
@@ -77,6 +83,17 @@ class Scene:
         assert not (self.out / "unequal").exists(), (
             "both actions of a micro-batch have the same rows"
         )
+
+    def grow_until_refused(self) -> None:
+        def is_refused() -> bool:
+            self.grow(1)
+            return "asyncProgressTrackingEnabled: must not be used" in self._text()
+
+        wait_until(is_refused, PATIENCE, "the refusal", interval=0.5)
+        assert "Leave it out" in self._text()
+
+    def _text(self) -> str:
+        return Path(self._log.name).read_text()
 
     def batches(self) -> dict[str, str]:
         return {path.name: path.read_text() for path in self.out.glob("*.json")}
@@ -131,6 +148,40 @@ def test_every_kill_leaves_each_entry_once(scene: Scene) -> None:
     scene.start()
     scene.wait_read()
     assert scene.batches().items() >= before.items(), "the replay is what the sink had"
+
+
+ASYNCHRONOUS = (
+    "sink.asyncProgressTrackingEnabled=true",
+    "sink._asyncProgressTrackingOverrideSinkSupportCheck=true",
+)
+"""Spark supports it for few sinks; the second option is that of its own tests."""
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("journal", ["out/checkpoint/journal", "journal"])
+def test_asynchronous_progress_is_refused_wherever_the_journal_is(
+    scene: Scene, journal: str
+) -> None:
+    """Micro-batches follow each other quicker than Spark logs them."""
+    scene.start(*ASYNCHRONOUS, journal=journal)
+    scene.grow_until_refused()
+
+
+@pytest.mark.timeout(900)
+def test_asynchronous_progress_that_logs_each_micro_batch_is_refused_after_a_restart(
+    scene: Scene,
+) -> None:
+    """Nothing tells it apart before.
+
+    Each micro-batch is logged, and committed, long before the next one.
+    """
+    each = "sink.asyncProgressTrackingCheckpointIntervalMs=1"
+    scene.start(*ASYNCHRONOUS, each, journal="journal", trigger="5 seconds")
+    scene.wait_read()
+    scene.kill()
+
+    scene.start(*ASYNCHRONOUS, each, journal="journal", trigger="5 seconds")
+    scene.grow_until_refused()
 
 
 @pytest.mark.timeout(900)

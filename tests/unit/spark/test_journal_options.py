@@ -10,8 +10,8 @@ from balanced_source.documents.journal import FetchLimits
 from balanced_source.documents.pipeline import AvailableNow, Pipeline, Sink
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark import journal_of_application
-from balanced_source_spark.journal.offset_log import check_logged
-from balanced_source_spark.journal_of_application import journal_of
+from balanced_source_spark.journal.offset_log import CommitOrder, check_logged
+from balanced_source_spark.journal_of_application import check_progress, journal_of
 from balanced_source_spark.journal_options import journal_at, journal_options
 from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.journal_stores.objects import ObjectJournal
@@ -117,6 +117,11 @@ def test_the_packaged_application_refuses_what_its_journal_cannot_bear() -> None
         InvalidSpecError, match=r"^spec.application.pipeline.sink.options.asyncProgressTracking"
     ):
         journal_of(replace(PIPELINE, sink=sink), retained=None)
+    check_progress({"asyncProgressTrackingEnabled": "false"}, field="optionsFrom")
+    with pytest.raises(
+        InvalidSpecError, match=r"^spec.application.pipeline.sink.optionsFrom.asyncProgressTracking"
+    ):
+        check_progress({"asyncProgressTrackingEnabled": "true"}, field="optionsFrom")
 
 
 def test_other_sources_have_no_journal() -> None:
@@ -133,6 +138,42 @@ def test_a_micro_batch_that_is_not_in_the_offset_log_is_refused() -> None:
     check_logged(entry({"n": 10}), {"n": 10})
     with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
         check_logged(entry({"n": 10}), {"n": 11})
+
+
+FIRST, SECOND, THIRD = {"n": 1}, {"n": 2}, {"n": 3}
+
+
+def test_spark_commits_what_lies_before_a_new_micro_batch() -> None:
+    order = CommitOrder()
+    order.offered(SECOND)
+    order.check(FIRST, SECOND, is_first=True)
+
+    order.offered(THIRD)
+    order.committed(SECOND)
+    order.check(SECOND, THIRD, is_first=False)
+    # several actions in foreachBatch plan it several times
+    order.check(SECOND, THIRD, is_first=False)
+
+
+@pytest.mark.parametrize("committed", [None, FIRST])
+def test_a_new_micro_batch_before_the_commit_of_the_one_before_is_refused(
+    committed: dict[str, int] | None,
+) -> None:
+    order = CommitOrder()
+    if committed is not None:
+        order.committed(committed)
+    order.offered(THIRD)
+
+    with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
+        order.check(SECOND, THIRD, is_first=False)
+
+
+def test_a_replay_and_a_micro_batch_without_data_of_this_source_say_nothing() -> None:
+    """After a restart Spark plans the newest logged micro-batch before it asks for anything."""
+    order = CommitOrder()
+    order.check(FIRST, SECOND, is_first=False)
+    order.offered(SECOND)
+    order.check(SECOND, SECOND, is_first=False)
 
 
 @pytest.mark.parametrize("text", [None, "v2\nsomething else", "", "v1\n{}\nno JSON"])

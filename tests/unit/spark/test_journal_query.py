@@ -17,6 +17,7 @@ from balanced_source.errors import (
     ContractViolationError,
     ForeignCheckpointError,
     ForeignJournalError,
+    InvalidSpecError,
     JournalError,
 )
 from balanced_source.host.journal import SealResult
@@ -151,6 +152,23 @@ def test_a_program_can_change_the_number_of_readers(make: Make) -> None:
     )
     query.trigger_until(lambda: query.last.parallelism == 3, "three readers")
     query.read_all()
+
+
+def test_asynchronous_progress_is_refused_wherever_the_journal_is(make: Make) -> None:
+    """By the second micro-batch of a query, and by the first one after a restart."""
+    query = make()
+    query.is_asynchronous = True
+    assert query.trigger()
+    with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
+        query.trigger_until(lambda: len(query.offsets) > 2, "another micro-batch")
+
+    query.is_asynchronous = False
+    query.restart()
+    query.trigger_until(lambda: len(query.offsets) > 3, "another micro-batch")
+    query.is_asynchronous = True
+    query.restart()
+    with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
+        query.trigger_until(lambda: False, "the refusal")
 
 
 def test_a_store_that_does_not_answer_stops_new_micro_batches_and_says_so(

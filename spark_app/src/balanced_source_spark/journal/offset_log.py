@@ -1,8 +1,15 @@
-"""Looks whether Spark has logged a micro-batch before it runs, where that can be seen.
+"""Looks whether Spark has logged a micro-batch before it runs.
 
 With asynchronous progress tracking Spark logs offsets after the fact, and not all of them. After a
 restart it would plan a micro-batch anew whose range is sealed already, under the number of one that
 the sink may have committed.
+
+Two signs tell. Where the journal lies in the checkpoint, the newest entry of the offset log can be
+read. Everywhere, there is the order of Spark's calls: it says `commit` for the micro-batch before
+when it has logged a new one, and with asynchronous tracking it does not know by then. That sign is
+certain for the first new micro-batch of a process and for micro-batches that follow each other
+quicker than they are logged. So a query that escapes it, because its micro-batches are slow, and
+each of them was logged, is found out when it starts again.
 """
 
 import json
@@ -32,7 +39,41 @@ def check_logged(newest: str | None, end: Mapping[str, Any]) -> None:
     entries = _offsets(newest)
     if entries is None or end in entries:
         return
-    raise InvalidSpecError(
+    raise _refused()
+
+
+class CommitOrder:
+    """Checks that Spark commits the micro-batch before when it plans a new one."""
+
+    def __init__(self) -> None:
+        self._committed: Mapping[str, Any] | None = None
+        self._offered: Mapping[str, Any] | None = None
+
+    def offered(self, end: Mapping[str, Any]) -> None:
+        """The planner has returned this end for a new micro-batch."""
+        self._offered = end
+
+    def committed(self, end: Mapping[str, Any]) -> None:
+        """Spark is done with everything up to this end."""
+        self._committed = end
+
+    def check(self, start: Mapping[str, Any], end: Mapping[str, Any], *, is_first: bool) -> None:
+        """Check a micro-batch that Spark plans. A replay is no new one.
+
+        Args:
+            start: where it begins.
+            end: where it ends.
+            is_first: whether nothing can have been committed before.
+
+        Raises:
+            InvalidSpecError: Spark has not committed what lies before.
+        """
+        if not is_first and end == self._offered and start not in (self._committed, end):
+            raise _refused()
+
+
+def _refused() -> InvalidSpecError:
+    return InvalidSpecError(
         "must not be used with a source that is read with a journal: its micro-batches must be in"
         " the offset log before they run. Leave it out",
         field="asyncProgressTrackingEnabled",

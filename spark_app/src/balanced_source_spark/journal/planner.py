@@ -35,7 +35,7 @@ from balanced_source.host.journaling import (
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
-from balanced_source_spark.journal.offset_log import check_logged
+from balanced_source_spark.journal.offset_log import CommitOrder, check_logged
 from balanced_source_spark.journal_options import JournalOptions
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
@@ -92,6 +92,7 @@ class JournalPlanner(StreamPlanner):
         self._moved_at = time.monotonic()
         self._done: frozenset[SplitId] = frozenset()
         self._unchecked = CHECKED
+        self._order = CommitOrder()
 
     def _take_targets(self) -> None:
         """The targets are the ends at this time, or for a source that does not know any.
@@ -121,6 +122,14 @@ class JournalPlanner(StreamPlanner):
         delivered = self._delivered(logged)
         return delivered is not None and super()._is_over(delivered)
 
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        found = super().latestOffset(start, limit)
+        self._order.offered(found)
+        return found
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._order.committed(end)
+
     def _next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         logged = self._asked(start)
         self._tell_guarantee()
@@ -149,6 +158,7 @@ class JournalPlanner(StreamPlanner):
         if finish.journal is None and finish.owners:
             raise ForeignCheckpointError(_UNFINISHED)
         self._check_logged(end)
+        self._order.check(start, end, is_first=start == self.initialOffset())
         self._has_closed |= finish.closings > 0
         planned = shares(finish)
         timeout = self._options.start_timeout
