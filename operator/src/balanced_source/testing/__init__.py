@@ -7,6 +7,14 @@ Derive a class from a suite, implement its hooks, and name it ``Test…``.
 
 import pytest
 
-_SUITES = ("assigner", "enumerator", "readers_half", "serializer", "source_reader", "split_reader")
+_SUITES = (
+    "assigner",
+    "enumerator",
+    "ranges_half",
+    "readers_half",
+    "serializer",
+    "source_reader",
+    "split_reader",
+)
 
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))

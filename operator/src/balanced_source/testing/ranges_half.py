@@ -1,0 +1,93 @@
+"""What every `SparkHalf` must do: a half whose tasks get ranges.
+
+The suite reads ranges as tasks do. It needs what the half itself needs, such as pyarrow, but no
+query.
+"""
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from balanced_source.host import SplitRange
+
+Row = Mapping[str, Any]
+
+
+class RangesHalfContract:
+    """Derive, implement the hooks, and name the class ``Test…``."""
+
+    def half(self) -> Any:
+        """The half under test."""
+        raise NotImplementedError
+
+    def query(self) -> Any:
+        """A `Query` for it, as `read_options` and the options of a user make it."""
+        raise NotImplementedError
+
+    def partition(self, ranges: tuple[SplitRange, ...]) -> Any:
+        """A `ReaderPartition` with these ranges, and with what `Source.reader_settings` returns."""
+        raise NotImplementedError
+
+    def ranges(self) -> Sequence[SplitRange]:
+        """Whole splits, two or more, each with two records or more."""
+        raise NotImplementedError
+
+    def rows(self, whole: SplitRange) -> Sequence[Row]:
+        """The rows of a whole split: column → value, in their order."""
+        raise NotImplementedError
+
+    def cuts(self, whole: SplitRange) -> Sequence[int]:
+        """Positions between start and end at which a whole split may be cut."""
+        return range(int(whole.start or 0) + 1, int(whole.end or 0))
+
+    def test_every_record_of_a_range_comes_once_in_its_order(self) -> None:
+        for whole in self.ranges():
+            assert self._read(whole) == self.rows(whole)
+
+    def test_a_task_that_runs_again_reads_the_same(self) -> None:
+        """Retries, speculative copies and further actions get the same partition."""
+        first, second = self._read(*self.ranges()), self._read(*self.ranges())
+
+        assert first == second == [row for whole in self.ranges() for row in self.rows(whole)]
+
+    def test_tasks_can_unpickle_what_makes_their_reader(self) -> None:
+        made = self.half().task_reader(self.query())
+        whole = self.ranges()[0]
+        partition = self.partition((whole,))
+        again, same = pickle.loads(pickle.dumps((made, partition)))  # noqa: S301 - its own bytes
+
+        assert _listed(again().read(same)) == self.rows(whole)
+
+    def test_a_range_may_be_cut_anywhere(self) -> None:
+        """A micro-batch ends where the split ended then, and long ranges are shared out."""
+        for whole in self.ranges():
+            for cut in self.cuts(whole):
+                first, second = _cut(whole, cut)
+                assert [*self._read(first), *self._read(second)] == self.rows(whole), cut
+
+    def test_nothing_comes_of_no_range_or_an_empty_one(self) -> None:
+        whole = self.ranges()[0]
+
+        assert self._read() == []
+        assert self._read(_cut(whole, int(whole.start or 0))[0]) == []
+
+    def test_all_batches_have_the_same_columns(self) -> None:
+        batches = list(self._batches(*self.ranges()))
+
+        assert len({tuple(batch.schema.names) for batch in batches}) == 1
+        assert batches[0].schema.names == list(self.rows(self.ranges()[0])[0])
+
+    def _batches(self, *ranges: SplitRange) -> Any:
+        return self.half().task_reader(self.query())().read(self.partition(ranges))
+
+    def _read(self, *ranges: SplitRange) -> list[Row]:
+        return _listed(self._batches(*ranges))
+
+
+def _listed(batches: Any) -> list[Row]:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _cut(whole: SplitRange, at: int) -> tuple[SplitRange, SplitRange]:
+    return replace(whole, end=at), replace(whole, start=at)
