@@ -16,6 +16,7 @@ from testbed.versions import CHECKOUT
 pytestmark = pytest.mark.integration
 CRD = CHECKOUT / "crds" / "balancedsource.io_balancedsources.yaml"
 Render = Callable[..., list[dict[str, Any]]]
+FREE_FORM = ("podSecurityContext", "securityContext", "resources", "metrics.dashboards.labels")
 
 
 def one(documents: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:
@@ -335,7 +336,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> list[str]:
     names = []
     for key, value in values.items():
         name = f"{prefix}{key}"
-        free_form = name in ("podSecurityContext", "securityContext", "resources")
+        free_form = name in FREE_FORM
         names += (
             leaves(value, f"{name}.")
             if isinstance(value, dict) and value and not free_form
