@@ -47,11 +47,14 @@ class Alignments:
             self._settled_at = now + SETTLE
         key = (source.namespace, source.name)
         watermark = _reported_watermark(source, report)
+        # A source that has not reported yet holds the others, or they would run ahead of it at its
+        # start.
         if watermark is None and key not in self._groups:
             watermark = _declared(source, spec)
         if watermark is not None:
             self._wakes[key] = wake
             stamp = (report.incarnation, report.sequence) if report is not None else None
+            # Woken only by news: each turn of a source costs the event loop time.
             if self._groups.hear(key, watermark, stamp=stamp, now=now):
                 self._wake_others(key, watermark.group, now)
 
@@ -79,11 +82,13 @@ class Alignments:
             return None
         now = time.monotonic()
         due = self._groups.due_in(key, now=now)
+        # Told before it has heard everybody, a new operator would let sources run ahead.
         return None if due is None else max(due, self._settled_at - now, 0.0)
 
     def _wake_others(self, speaker: _Key, group: str, now: float) -> None:
         for key in self._groups.members(group):
             due = self._groups.due_in(key, now=now)
+            # One that is due later has a timer of its own.
             if key != speaker and due is not None and due <= TELL_INTERVAL:
                 self._wakes[key]()
 

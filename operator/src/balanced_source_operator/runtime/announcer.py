@@ -30,6 +30,7 @@ class Announcer:
 
         An event that cannot be posted is tried again next time.
         """
+        # Reversed: of several problems with one key the first is announced.
         current = {(problem.reason, problem.scope): problem for problem in reversed(problems)}
         for key in self._announced.keys() - current.keys():
             gone = self._announced.pop(key)

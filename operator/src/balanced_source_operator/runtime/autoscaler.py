@@ -65,6 +65,7 @@ class Autoscaler:
             KubernetesError: the API server does not answer.
         """
         policy = policy_of(desired.spec) if desired is not None else None
+        # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_paused:
             self._memory, self._decided_from, self._refused, self._seen = (
                 AutoscalerMemory(),
@@ -81,9 +82,12 @@ class Autoscaler:
             self._memory = replace(memory, verdict=self._memory.verdict)
             return
         before, after = self._memory.verdict, decide(policy, memory, wanted=wanted, now=now)
+        # "Measuring" would promise an end: while no lag is reported, there is nothing to measure.
         if newest is None and after.verdict is not None and after.verdict.readers == wanted:
             after = replace(after, verdict=_unknown(wanted))
         await self._carry_out(after, wanted)
+        # A refusal passes when somebody grants the right, so it is tried again without a new
+        # report.
         self._decided_from = decided_from if self._refused is None else None
         await self._announce(before, self.verdict)
 
@@ -102,6 +106,7 @@ class Autoscaler:
         """
         key = (report.incarnation, report.heartbeat) if report is not None else None
         if report is None or key == self._seen:
+            # A lag that was measured long ago must not add readers now.
             is_silent = report is None or now - self._since >= ALIVE
             return _without_samples(self._memory) if is_silent else self._memory
         self._seen, self._since = key, now

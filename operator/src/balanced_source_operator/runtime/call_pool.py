@@ -92,6 +92,7 @@ class LanePool:
         """See `CallPool`."""
         waiting = _Call(lambda: function(call), server)
         found = self._lanes.setdefault(lane, _Lane())
+        # The same owner comes back when its coordinator was dropped and is loaded again.
         found.is_forgotten = False
         found.waiting.append(waiting)
         self._dispatch()
@@ -103,7 +104,9 @@ class LanePool:
             while lane.waiting and not lane.is_running and self._free[self._will_be_slow(lane)] > 0:
                 lane.is_slow = self._will_be_slow(lane)
                 call = lane.waiting.popleft()
+                # A coordinator that was dropped meanwhile has cancelled what it waited for.
                 if call.done.set_running_or_notify_cancel():
+                    # Behind all others: a busy lane must not take every place that becomes free.
                     self._lanes.move_to_end(name)
                     self._start(name, lane, call)
 
@@ -136,6 +139,7 @@ class LanePool:
 
     def _give_up_place(self, lane: _Lane, server: str) -> None:
         lane.is_slow = True
+        # An unknown server says nothing about other lanes.
         self._slow_servers |= {server} - {""}
         self._free[False] += 1
         self._free[True] -= 1  # below zero if all are taken: it runs already
@@ -145,6 +149,8 @@ class LanePool:
         self._free[lane.is_slow] += 1
         lane.is_running, lane.is_slow = False, took >= self._slow_after
         if not lane.is_slow:
+            # One prompt answer is enough: lanes of this server need not use the slow places any
+            # more.
             self._slow_servers.discard(server)
         self._drop_idle(name, lane)
         self._dispatch()

@@ -54,6 +54,8 @@ class CallRunner:
     def submit(self, effect: ExecuteCall) -> None:
         """Execute later, in the background."""
         task = asyncio.create_task(self._execute(effect))
+        # The event loop refers to tasks weakly: one that nobody keeps may be collected while it
+        # waits.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -73,11 +75,13 @@ class CallRunner:
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:
+        # The delay was all that an alarm asks for.
         if isinstance(call, Alarm):
             return None
         scope = getattr(call, "scope", None)
         match self._connector.identity_of(call):
             case NamedSecrets(names):
+                # Before each call: a Secret that has changed takes effect without a restart.
                 await self._load_secrets(names, scope or "")
             case DriverOnly():
                 if self.driver is None:

@@ -121,9 +121,12 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
+        # Before the application exists: a driver that starts without its rights cannot register.
         await self._give_access(desired)
         await self._bind()
         operator = SPARK_OPERATORS[desired.spec.application.provider]
+        # Most clusters have one of the two Spark operators, and it may be installed after the
+        # source.
         if operator.kind in self._observed.unknown:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
@@ -131,11 +134,14 @@ class Children:
         wanted = replace(
             self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace
         )
+        # A drain attempt and an ordinary application must not stand in for each other.
         decision = replaced(host, self._applications, self._pods) or self._decide(wanted)
+        # Asking takes a place in the queue of all sources, so only a restart that is due asks.
         if decision.is_restart and not may_restart():
             decision = self._decide(replace(wanted, is_crowded=True))
         elif decision.is_restart and hands_over():
             decision = self._decide(replace(wanted, hands_over=True))
+        # Last: whatever was decided, an application that another query would fence is not started.
         decision = self._held(decision, coordinator)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
@@ -198,6 +204,7 @@ class Children:
         seen = self._observed.get(kind, name)
         if seen is not None and self._identity.is_marked(seen) and grants_the_same(seen, manifest):
             return
+        # The apply below is forced: without a look it would take over an object of somebody else.
         if (found := await self._env.api.get(kind, self._identity.namespace, name)) is not None:
             checked(self._identity, kind, found)
         self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))
@@ -211,8 +218,10 @@ class Children:
         try:
             there = await self._env.api.create(kind, manifest)
         except ConflictError:
+            # The watch may be late, and the operator before this one may have created it just now.
             found, is_new = await self._env.api.get(kind, self._identity.namespace, name), False
             if found is None:
+                # Deleted between the two requests: the next turn creates it.
                 raise
             there = checked(self._identity, kind, found)
         self._observed.note(kind, "ADDED", there)
@@ -273,9 +282,13 @@ class Children:
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
+            # Only a drain attempt releases the splits of a lost host, so no limit of restarts holds
+            # it up.
             max_failures=None
             if drains(self._host(coordinator))
             else desired.spec.restart.max_failures,
+            # At the first start a driver may have to list the splits before anything can be
+            # assigned.
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
 
@@ -332,6 +345,7 @@ class Children:
     async def _delete(self, application: Manifest) -> None:
         metadata = application["metadata"]
         kind = kind_of(application)
+        # With the uid: an application of that name that was created since must stay.
         await self._env.api.delete(
             kind, metadata["namespace"], metadata["name"], uid=metadata["uid"]
         )
@@ -355,6 +369,7 @@ class Children:
             self._identity,
             desired.spec.application,
             name=name,
+            # A drain attempt gets no splits: it replays one micro-batch.
             parallelism=DRAIN_READERS if drains(host) else readers_per_host(desired.spec),
             secrets=desired.secrets,
             conf=self._conf(desired),
@@ -364,6 +379,8 @@ class Children:
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
         )
+        # Tells drivers of this very application from those of former ones, whose reports are still
+        # stored.
         manifest["metadata"]["annotations"][INCARNATION_ANNOTATION] = str(
             self._newest_incarnation(host)
         )

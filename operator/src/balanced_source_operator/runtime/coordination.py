@@ -119,6 +119,7 @@ class Coordination:
         if coordinator is None:
             return
         self._away = away
+        # What an outage has cut off comes first: a later publish must not overtake its state.
         await self._do_undone()
         await self._feed(coordinator, desired)
         await self._align(desired)
@@ -398,6 +399,7 @@ class Coordination:
     async def _do_undone(self) -> None:
         while self._undone:
             await perform(self._undone[0], self)
+            # Only now: an effect that an error cuts off is executed again, which does no harm.
             self._undone.pop(0)
 
     # --- ports of effects, see EffectPorts --------------------------------------------------------
@@ -464,6 +466,7 @@ class Coordination:
         if not await self._state.is_still_foreign():
             return
         content, name = self._state.content, self._state.name
+        # A state that can be read is what another operator has decided, and must not be undone.
         if await self._is_valid_state():
             raise StateConflictError(f"ConfigMap {name} was written by another process")
         if content is not None:

@@ -58,6 +58,7 @@ class DocumentWriter:
         Raises:
             CorruptDocumentError: something is, but no document.
         """
+        # First: after an error below, nothing that was known before may be taken for stored.
         self.content = None
         self._parts.forget()
         found = await self._found()
@@ -89,6 +90,7 @@ class DocumentWriter:
         try:
             await self._write(content)
         except ConflictError:
+            # The assignment has one writer and follows from the stored state, so what is ours wins.
             found = await self._found()
             self._revision = found["metadata"]["resourceVersion"] if found is not None else None
             await self._write(content)
@@ -110,6 +112,7 @@ class DocumentWriter:
 
     def _differs(self, manifest: Manifest) -> bool:
         is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
+        # Another revision may hold the same document: somebody has changed the metadata only.
         return not is_same_revision and blob_of(manifest) != self._head
 
     def is_unmarked(self, seen: Lookup) -> bool:
@@ -129,6 +132,7 @@ class DocumentWriter:
         if found is None or self._source.is_marked(found) or blob_of(found) != self._head:
             return False
         stored = await self._api.apply(CONFIG_MAP, binding(self._source, CONFIG_MAP, self.name))
+        # Else the next swap would lose against this change of our own.
         self._revision = stored["metadata"]["resourceVersion"]
         return not self._source.is_bound(found)
 
@@ -150,6 +154,7 @@ class DocumentWriter:
             await self._check_revision()
         head = with_parts(head, await self._parts.write(parts))
         manifest = config_map_of(self._source, self.name, head)
+        # A create fails if somebody was quicker: it is the compare-and-swap of the first write.
         if self._revision is None:
             stored = await self._api.create(CONFIG_MAP, manifest)
         else:
@@ -161,6 +166,7 @@ class DocumentWriter:
             stored["metadata"]["resourceVersion"],
         )
         self._uid = stored["metadata"]["uid"]
+        # Last: until the new head is stored, readers of the old one need its parts.
         await self._parts.head_stored()
 
     async def _check_revision(self) -> None:

@@ -55,6 +55,7 @@ class CallsThroughDriver:
     def __init__(self, codec: CallCodec, changed: Callable[[], None]) -> None:
         self._codec = codec
         self._changed = changed
+        # Used once: an answer to the operator before this one stays in the report for a while.
         self._attempt = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._asked: dict[str, _Asked] = {}
@@ -122,6 +123,8 @@ class CallsThroughDriver:
         if answer.pages > MAX_PAGES:
             asked.answer.set_exception(_unreadable(asked, f"it has {answer.pages} pages"))
             return
+        # A driver that has restarted may list something else: pages of two results must not be
+        # joined.
         if (asked.incarnation, asked.digest) != (incarnation, answer.digest):
             asked.incarnation, asked.digest, asked.pages = incarnation, answer.digest, []
         if answer.page != len(asked.pages):

@@ -94,6 +94,7 @@ class Fleet:
         *,
         needs_driver: bool,
     ) -> Decisions:
+        # Without a state that can be trusted nobody knows which hosts hold splits: none is retired.
         if coordinator is None:
             return await self._each(
                 (FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver)
@@ -120,11 +121,14 @@ class Fleet:
             turn = children.turn(
                 desired,
                 coordinator,
+                # Only the first host's driver makes calls for the operator.
                 needs_driver=needs_driver and is_first,
                 may_replace=may_replace,
                 may_restart=self._may_restart,
                 hands_over=lambda: self._hand_over.begin(host, coordinator.state),
             )
+            # With one host a refusal ends the turn, which reports it; with several it must not stop
+            # the others.
             self._last[host] = await (
                 turn if len(wanted) == 1 else self._unless_refused(host, turn, desired)
             )
@@ -137,6 +141,8 @@ class Fleet:
             self._children.pop(host).forget()
             self._last.pop(host, None)
             self._refused.clear(host)
+        # A host that is gone from the state has no readers: its application says nothing about the
+        # source.
         return {host: decision for host, decision in decisions.items() if host in wanted}
 
     async def _unless_refused(

@@ -39,6 +39,8 @@ class HandOver:
         It does not if no other host could read its splits.
         """
         self._asking.add(host)
+        # A host that did not let go in time may hang: it restarts, and is not waited for a second
+        # time.
         if host == self._given_up or not _can(host, state):
             return False
         if self.host != host:
@@ -55,8 +57,11 @@ class HandOver:
             known: hosts that the coordinator knows.
             present: hosts that have an application.
         """
+        # It has restarted, or need not any more: its next restart gets the whole patience again.
         if self._given_up not in self._asking:
             self._given_up = None
+        # It has let go and left the state; wanted before its application is gone, it would get
+        # splits that the stopping driver cannot read.
         is_stopping = self.host in present and self.host not in known
         if self.host is not None and self.host not in self._asking and not is_stopping:
             self.host = None

@@ -29,6 +29,7 @@ class HostDeadlines:
         What is wrong is on the board.
         """
         missing = set(_missing(state))
+        # A host that has come and goes again gets the whole time once more.
         for host in self._deadlines.keys() - missing:
             del self._deadlines[host]
             self._problems.clear(("host", host))
@@ -52,6 +53,7 @@ class HostDeadlines:
 
 def _missing(state: CoordinatorState[Any]) -> Iterator[str]:
     """Hosts that have not come although others have."""
+    # Until the first host has come, nobody could read the share of the others.
     if any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
         for name, host in state.hosts.items():
             if host.phase is HostPhase.EXPECTED and not host.is_on_its_way_out:

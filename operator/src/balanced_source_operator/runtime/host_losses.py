@@ -39,7 +39,9 @@ class HostLosses:
         lost = {
             name: host
             for name, host in state.hosts.items()
+            # The splits of a host that is alone can go to nobody.
             if len(state.hosts) > 1
+            # Hosts that have not come yet have deadlines of their own, see HostDeadlines.
             and host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
             and self._is_lost(name, now)
         }
@@ -48,9 +50,11 @@ class HostLosses:
         self._named = set(lost)
         for name, host in lost.items():
             self._problems.set((_KEY, name), _problem(state, name, host, policy))
+        # While no other host reports, the outage may be that of the API server or of our own watch.
         if policy.type is HostLoss.WAIT or not self._has_successor(state, now):
             return []
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
+        # A host that joins has no splits yet, and one that drains is given up already.
         members = ((name, host) for name, host in lost.items() if host.role is HostRole.MEMBER)
         return [
             HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)

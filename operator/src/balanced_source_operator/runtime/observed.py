@@ -45,6 +45,7 @@ class Observed:
             return
         elif event == "DELETED":
             known = self._objects[kind].get(manifest["metadata"]["name"])
+            # A deletion that comes late must not remove the object of that name that followed.
             if known is not None and known["metadata"]["uid"] == manifest["metadata"]["uid"]:
                 del self._objects[kind][manifest["metadata"]["name"]]
         elif _is_newer(manifest, self._objects[kind].get(manifest["metadata"]["name"])):
@@ -85,6 +86,7 @@ class Observed:
         """
         source = self.identity
         body = await api.get(BALANCED_SOURCE, source.namespace, source.name)
+        # Another uid is a new source of that name, which gets a task of its own.
         if body is None or body["metadata"]["uid"] != source.uid:
             self.is_deleted = True
             return

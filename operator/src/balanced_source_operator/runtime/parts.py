@@ -55,6 +55,7 @@ class PartWriter:
         refs = allocate(parts, self._named, self._written)
         for ref, part in zip(refs, parts, strict=True):
             if ref not in self._named and ref not in self._written:
+                # Before the write: if that is cut off, nobody knows what this part holds.
                 self._written = tuple(
                     other for other in self._written if other.number != ref.number
                 )
@@ -74,6 +75,7 @@ class PartWriter:
         while self._outdated:
             number = min(self._outdated)
             await self._put(number, Blob())
+            # Only now: a part that could not be emptied is tried again after the next head.
             self._outdated.discard(number)
 
     def is_foreign(self, seen: Callable[[str], Manifest | None]) -> bool:

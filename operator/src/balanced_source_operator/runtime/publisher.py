@@ -37,10 +37,12 @@ class Publisher:
         """
         self._base, self._writers = None, {}
         found = [await self._read(self._writer(host)) for host in hosts]
+        # A turn may have been cut off between two documents: the newest one tells what was decided.
         known = [assignment for assignment in found if assignment is not None]
         return max(known, key=lambda a: (a.lineage, a.epoch), default=None)
 
     async def _read(self, writer: DocumentWriter) -> Assignment | None:
+        # The assignment follows from the state, so one that cannot be read is published again.
         with contextlib.suppress(StateError):
             await writer.read()
             content = writer.content

@@ -50,6 +50,7 @@ class ReportingApi:
 
     async def get(self, kind: ResourceKind, namespace: str, name: str) -> Manifest | None:
         call = self._api.get(kind, namespace, name)
+        # A missing Secret fails a discovery, which is reported with its cluster.
         return await (call if kind == SECRET else self._reported("get", kind, name, call))
 
     async def list(self, kind: ResourceKind, namespace: str, *, selector: str) -> list[Manifest]:
@@ -95,6 +96,7 @@ class ReportingApi:
 
         Status and events are written after a turn.
         """
+        # A turn that has ended does not show whether these, which come after it, work again.
         for key in [key for key in self._since if key[1] != _STATUS and key[2] != EVENT.plural]:
             self._clear(key)
 

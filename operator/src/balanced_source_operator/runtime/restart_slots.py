@@ -31,8 +31,10 @@ class RestartSlots:
         """
         now = time.monotonic()
         self._taken = {other: at for other, at in self._taken.items() if now - at < PATIENCE}
+        # Those who asked before come first, even if they have not been woken yet.
         ahead = list(self._waiting).index(source) if source in self._waiting else len(self._waiting)
         if source not in self._taken and len(self._taken) + ahead >= self.limit:
+            # Its place stays the first one that it got, however often it asks.
             self._waiting.setdefault(source, wake)
             return False
         self._waiting.pop(source, None)
@@ -50,6 +52,7 @@ class RestartSlots:
     def release(self, source: Identity) -> None:
         """Give back the slot of a source, and its place in the queue; wakes those that are next."""
         self._waiting.pop(source, None)
+        # Nothing became free, so nobody needs to be woken.
         if self._taken.pop(source, None) is None:
             return
         for wake in list(self._waiting.values())[: max(0, self.limit - len(self._taken))]:

@@ -57,6 +57,7 @@ class StatusWriter:
         Empty if none has.
         """
         now, writer = time.monotonic(), (seen.get("status") or {}).get("servedBy", "")
+        # The status names its writer, so that a user's edit is not taken for a second operator.
         if self._instance and writer not in ("", self._instance) and self._is_edited(seen):
             self._rival, self._rival_at = str(writer), now
         return self._rival if now - self._rival_at < RIVAL_FORGET else ""
@@ -97,6 +98,7 @@ class StatusWriter:
                 source=self._source.name,
                 namespace=self._source.namespace,
             )
+            # Forgotten, or the comparison below would call the status unchanged.
             self._written = {}
         if wanted == self._written:
             return None
@@ -113,6 +115,7 @@ class StatusWriter:
 
     def _is_edited(self, seen: Manifest) -> bool:
         """Whether the status differs from what the API server made of ours in a later version."""
+        # A watch may still deliver what was stored before our own write.
         if self._stored is None or not self._written or revision(seen) <= revision(self._stored):
             return False
         return bool(seen.get("status") != self._stored.get("status"))

@@ -62,6 +62,7 @@ class Trials:
         if found is wanted:
             return desired
         newest = desired.spec.application
+        # What restarts no application is not on trial: it is always that of the newest spec.
         application = found.application.model_copy(
             update={name: getattr(newest, name) for name in NOT_COMPARED}
         )
@@ -90,11 +91,14 @@ class Trials:
         seen = dict(self._seen(decisions, coordinator, now=now))
         if (
             coordinator is not None
+            # Settings count as healthy when they are on all hosts: one host may be lucky.
             and seen.keys() >= set(coordinator.state.members)
             and self._work(seen, settings)
         ):
             self._memory = before.with_healthy(settings, self._source)
         for each in seen.values():
+            # While the last healthy settings are in effect nothing is on trial: there is nothing to
+            # go back to.
             if patience and not effective.given_up and on_trial(each, before, self._source):
                 self._give_up(each, settings, patience=patience, now=now)
         self._tell(desired)
@@ -120,6 +124,7 @@ class Trials:
         for name, decision in decisions.items():
             manifest = there.get(decision.name)
             host = coordinator.state.hosts.get(name) if coordinator is not None else None
+            # A host that leaves lets go of its splits, and no longer shows how its settings do.
             if manifest is None or host is None or host.is_on_its_way_out:
                 continue
             seen = TriedApplication(
@@ -155,6 +160,7 @@ class Trials:
         )
         nonce = settings.application.restart.nonce
         self._memory = self._known.with_refused(seen.hash, nonce=nonce, why=what, now=now)
+        # The next try of these settings gets the whole time again.
         self._since.clear()
         log.warning(
             "settings given up",
