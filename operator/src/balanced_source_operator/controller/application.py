@@ -46,6 +46,7 @@ _HAND_OVER: Final = Hold(
 )
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
+# Unknown counts: the node of such a pod does not answer, and its driver may still write.
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
 
 
@@ -163,11 +164,13 @@ def decide(
 ) -> Decision:
     """What happens next. Repeating a decision on what it led to changes nothing more."""
     current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
+    # Not adopted any more, and not replaced yet: its driver may still write.
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
     fitting = [a for a in current if _fits(a, wanted)]
     outdated = [a for a in current if a not in fitting]
     keep = min(fitting, key=lambda a: number_of(a, wanted.base), default=None)
     surplus = [*outdated, *(a for a in fitting if a is not keep)]
+    # Only one that runs is worth waiting for: what fails or only starts is replaced at once.
     runs = keep is None and len(outdated) == 1 and state_of(outdated[0]) is ApplicationState.RUNNING
     if runs and (hold := _hold(outdated[0], wanted)) is not None:
         return _waiting(outdated[0], pods, wanted, hold, now=now)
@@ -191,6 +194,7 @@ def decide(
 
 def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
     """What the restart of a running application waits for."""
+    # A nonce is the user's word, and settings that do not work are not worth waiting for.
     if wanted.hold is not None and not (
         _is_asked(application, wanted) or _is_given_up(application, wanted)
     ):
@@ -279,6 +283,7 @@ def _start(
             reason=Reason.DISCOVERING,
             message="the application starts when the first splits are assigned",
         )
+    # Each name is used once, so a watch that is late cannot make two applications of one.
     number = 1 + max((number_of(a, wanted.base) for a in applications), default=0)
     name = f"{wanted.base}-{number}"
     return Decision(
@@ -301,6 +306,7 @@ def _watch(
 ) -> Decision:
     name, state = name_of(application), state_of(application)
     lives = bool(driver_pods(pods, name))
+    # The Spark operator is wrong: deleting the application would end a driver that reads.
     if state is ApplicationState.FAILED and lives:
         message = f"SparkApplication {name} says FAILED, but its driver pod lives: left alone"
         problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
@@ -375,6 +381,7 @@ def _passing(
 ) -> Decision:
     name = name_of(application)
     word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
+    # If a driver lives it is the state that is stuck, and not the application.
     if left <= 0 and not lives:
         message = (
             f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a"
@@ -395,11 +402,14 @@ def _passing(
         if state is ApplicationState.PENDING
         else Reason.APPLICATION_STOPPING,
         message=f"SparkApplication {name} is {word}",
+        # A living driver may be past the deadline: without a pause turn would follow turn.
         look_again=max(1.0, left),
     )
 
 
 def _fits(application: Manifest, wanted: Wanted) -> bool:
+    # A hash of our own: webhooks and defaults of the CRD change the spec that the API server
+    # returns.
     is_same = is_made_from(annotation(application, HASH_ANNOTATION), wanted.spec_hash)
     return is_same and not _not_mounted(application, wanted) and not _is_asked(application, wanted)
 
@@ -419,6 +429,7 @@ def _is_given_up(application: Manifest, wanted: Wanted) -> bool:
 
 def _not_mounted(application: Manifest, wanted: Wanted) -> list[str]:
     mounted = annotation(application, SECRETS_ANNOTATION).split(",")
+    # One that is mounted and not needed does no harm, so a cluster that leaves restarts nothing.
     return sorted(set(wanted.secrets).difference(mounted))
 
 

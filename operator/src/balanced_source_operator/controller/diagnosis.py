@@ -141,6 +141,7 @@ def _terminations(pod: Manifest) -> Iterator[str]:
     if evicted := pod.get("status", {}).get("reason"):
         yield f"pod {name}: {evicted}: {pod['status'].get('message', '')}".rstrip(": ")
     for container in _containers(pod):
+        # The kubelet moves the end of a container that was restarted to lastState.
         for state in ("state", "lastState"):
             ended = container.get(state, {}).get("terminated") or {}
             if ended.get("exitCode", 0) != 0 or ended.get("reason") == "OOMKilled":

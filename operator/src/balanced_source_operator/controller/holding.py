@@ -52,6 +52,7 @@ class Holding:
         seen = (
             (report.incarnation, report.instance, report.sequence) if report is not None else None
         )
+        # While a driver pod of ours lives, the reports may be its own.
         if has_driver or self.alone_since is None:
             return Holding(alone_since=now, seen=seen)
         if report is not None and not report.instance:  # whoever it was has given up the claim
@@ -83,6 +84,7 @@ class Holding:
         held = Decision(
             state=ApplicationState.FAILED,
             name=decision.name,
+            # The Spark operator would submit it again, only to be refused again.
             delete=tuple(a for a in present if _word(a) in _RESUBMITTED),
             reason=Reason.SOURCE_IN_USE,
             message=message,

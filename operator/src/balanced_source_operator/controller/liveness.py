@@ -32,6 +32,7 @@ class Liveness:
     def looked(self, report: HostReport | None, *, now: float) -> "Liveness":
         """Return what is known after a further look at the newest report."""
         seen = (report.incarnation, report.sequence) if report is not None else None
+        # By the operator's clock, from when it was seen: the driver's clock may be another time.
         return self if seen == self.seen else Liveness(seen=seen, since=now)
 
     def is_silent(self, *, now: float) -> bool:
@@ -59,6 +60,7 @@ class Pulses:
         before = self._of.get(host, Liveness())
         self._of[host] = after = before.looked(report, now=now)
         if after.seen != before.seen:
+            # After a time in which nobody was heard, the silence of all hosts counts from now.
             self._heard_since = now if now - self._heard_at >= ALIVE else self._heard_since
             self._heard_at = now
 
@@ -140,6 +142,7 @@ def _joined(tables: Iterable[Mapping[SplitId, V]]) -> dict[SplitId, V]:
 
 def _sum(numbers: Sequence[int | None]) -> int | None:
     known = [number for number in numbers if number is not None]
+    # A sum over some of the hosts would look as if the source had caught up.
     return sum(known) if len(known) == len(numbers) else None
 
 

@@ -99,6 +99,7 @@ class TrialMemory:
     def is_refused(self, wanted: ApplicationSettings, source: Identity, *, now: float) -> bool:
         """Whether settings have failed, and it is not time to try them again."""
         refused, restart = self.refused, wanted.application.restart
+        # Another nonce is the user's wish to try the same settings again now.
         if refused is None or restart.nonce not in (None, refused.nonce):
             return False
         waits = restart.policy is RestartPolicy.ON_NONCE or now < refused.again_at
@@ -231,6 +232,7 @@ def text_of(memory: TrialMemory) -> str:
         names = ("hash", "nonce", "times", "at", "why")
         document["refused"] = {name: getattr(refused, name) for name in names}
     text = json.dumps(document, separators=(",", ":"), sort_keys=True) if document else ""
+    # Half a document would be worse than none: then the next operator begins without a memory.
     return text if len(text) <= LIMIT else ""
 
 
@@ -249,6 +251,7 @@ def memory_of(text: Any) -> TrialMemory:
             refused=None if refused is None else _refused(refused),
         )
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        # Another release may have written it: trials begin anew then.
         return NOTHING
 
 
@@ -273,4 +276,5 @@ def _dump(application: Application) -> dict[str, Any]:
 def _may_be_kept(settings: ApplicationSettings) -> bool:
     """Whether nothing in them looks like a secret, and they are not too large."""
     document = {"application": _dump(settings.application), "conf": dict(settings.conf)}
+    # The rest of the limit is for the settings that are refused, which are stored beside these.
     return redacted(document) == document and len(json.dumps(document)) <= LIMIT - 4096

@@ -28,10 +28,12 @@ def with_urgent_fields(valid: BalancedSourceSpec, raw: Any) -> BalancedSourceSpe
     spec = valid
     for name in URGENT_FIELDS:
         candidate = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={name})
+        # Left out, the field has its default again, which is as much the user's word as a value.
         if name in newest:
             candidate[name] = newest[name]
         try:
             spec = parse_spec(candidate)
         except InvalidSpecError:
+            # One urgent field that is invalid must not keep the other from taking effect.
             continue
     return spec

@@ -68,6 +68,7 @@ def _word(state: str, history: list[Mapping[str, Any]]) -> str:
     if state not in ENDED:
         return WORDS.get(state, "UNKNOWN")
     before = [str(entry.get("currentStateSummary")) for entry in history]
+    # Apache's operator ends every attempt in the same states: only the state before tells.
     outcome = next((name for name in reversed(before) if name not in ENDED), "")
     return "COMPLETED" if outcome == _SUCCEEDED else "FAILED"
 

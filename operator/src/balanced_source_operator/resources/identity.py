@@ -66,6 +66,8 @@ class Identity:
         found = re.match(rf"{re.escape(self.name)}-h(\d+)-[0-9a-f]{{6}}-\d+\Z", application)
         if found is None:
             return FIRST_HOST
+        # A source may be called like a host of another one: the hash of uid and host tells them
+        # apart.
         is_ours = application.startswith(f"{base_of(self.name, found[1], uid=self.uid)}-")
         return found[1] if is_ours else FIRST_HOST
 
@@ -89,6 +91,7 @@ class Identity:
         """Return whether an object carries this source's uid, or its former one, in any form."""
         metadata = manifest["metadata"]
         uids = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
+        # Either form is enough: somebody may have removed the label, or the owner reference.
         uids.add((metadata.get("labels") or {}).get(UID_LABEL))
         return self.uid in uids or (self.former != "" and self.former in uids)
 
@@ -126,6 +129,7 @@ class Identity:
             "name": self.name,
             "uid": self.uid,
             "controller": True,
+            # A deletion in the foreground waits until this object is gone.
             "blockOwnerDeletion": True,
         }
         return {

@@ -143,6 +143,7 @@ def spark_application(
         "imagePullPolicy": application.image_pull_policy.value,
         "mainApplicationFile": application.main_application_file,
         "arguments": list(application.arguments),
+        # All that has a default is set: Kubeflow's defaults are in a webhook, which may be absent.
         "restartPolicy": _restart_policy(max_failures, ends=ends),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
         "driver": _driver(source, application, secrets, connector, options),
@@ -226,6 +227,7 @@ def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     return {
         "type": "OnFailure" if ends or max_failures is not None else "Always",
         "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
+        # Without an interval Kubeflow's operator ends the retry with an error.
         "onSubmissionFailureRetryInterval": RETRY_SECONDS,
         "onFailureRetries": _SUBMISSION_RETRIES
         if max_failures is None
@@ -244,6 +246,7 @@ def _driver(
     return {
         "cores": application.driver.cores,
         "memory": application.driver.memory,
+        # As a field, not as a Spark setting: newer webhooks of Kubeflow reject that setting.
         "serviceAccount": application.service_account,
         "labels": source.pod_labels,
         "template": driver_template(source, application, secrets, connector, options),
@@ -376,9 +379,11 @@ def _template(
     secrets: tuple[str, ...],
 ) -> dict[str, Any]:
     """The user's template with what we need in Spark's container; what the user set stays."""
+    # A copy: the template is a part of the spec in effect, which must stay as it is.
     template: dict[str, Any] = copy.deepcopy(dict(given or {}))
     spec = template.setdefault("spec", {})
     containers = spec.setdefault("containers", [])
+    # By name: Spark looks for its own container under this name, and a user may have others.
     ours = next((c for c in containers if c.get("name") == container), None)
     if ours is None:
         ours = {"name": container}
@@ -386,6 +391,7 @@ def _template(
     env = ours.setdefault("env", [])
     chosen = {variable.get("name") for variable in env}
     kept = _OVERRIDABLE & chosen
+    # Ours come last: of two variables of one name Kubernetes takes the last one.
     env.extend(copy.deepcopy(dict(v)) for v in environment if v["name"] not in kept)
     for secret in secrets:
         volume = _volume(secret)

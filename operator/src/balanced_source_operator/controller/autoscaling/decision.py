@@ -73,6 +73,7 @@ def decide(
         wanted: number of readers that is desired now.
         now: seconds.
     """
+    # First: bounds are the user's word, and hold also while nothing is measured.
     if (bounded := policy.bounded(wanted)) != wanted:
         verdict = Verdict(
             readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted)
@@ -101,6 +102,7 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
     if it.load.has_backlog:
+        # Without a measured capacity nobody knows whether fewer would do while there is a backlog.
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
         memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
         return _verdict(
@@ -115,6 +117,7 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
 def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
+    # The last increase brought nothing, so the readers are not what limits the source.
     if it.now < it.memory.blocked_until:
         message = words.downstream(it.wanted)
         return _verdict(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
@@ -168,6 +171,7 @@ def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
 def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     """The readers suffice. Do fewer, for long enough?"""
     fewest = memory.needs[0][1]
+    # Readers that never have a backlog never show their capacity: one fewer finds out.
     is_probe = fewest >= it.wanted and not it.is_measured
     if is_probe:
         fewest = it.policy.bounded(it.wanted - max(1, it.wanted // PROBE))
@@ -181,6 +185,7 @@ def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
         )
     waited = it.now - (memory.calm_since or it.now)
     is_due = fewest < it.wanted and waited >= it.policy.scale_down_delay and it.adopted == it.wanted
+    # A load that swings must not make the source swing: changes of direction are limited.
     if not is_due or not memory.may_reverse(it.now):
         return _verdict(
             it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now)
@@ -222,6 +227,7 @@ def _decided(
         verdict.reason,
         verdict.readers,
     )
+    # The numbers in a sentence change with each report, and each change would be a write.
     if before is not None and is_same and now - before.decided_at < KEEP_MESSAGE:
         verdict = replace(verdict, message=before.message, decided_at=before.decided_at)
     else:

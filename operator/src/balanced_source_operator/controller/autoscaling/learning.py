@@ -67,8 +67,10 @@ def _judged(
 ) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
+    # Judged only over a longer time: the first micro-batches after a rescale start workers.
     if attempt is None or interval.readers <= attempt.readers or interval.seconds < 2 * RECENT:
         return memory
+    # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     is_even = policy.shares_splits or interval.skew <= EVEN
     is_useless = is_even and interval.rate < attempt.rate * _least_gain(attempt, interval.readers)
     return replace(

@@ -105,6 +105,7 @@ class AutoscalerMemory:
         newest = self.samples[-1]
         if sample.at == newest.at or (sample.is_repeated(newest) and sample.at > newest.at):
             return self
+        # Another attempt or other splits: rates across that would compare different things.
         if not sample.continues(newest):
             return replace(self, samples=(sample,))
         return replace(self, samples=tuple(_thinned((*self.samples, sample))))
@@ -157,6 +158,7 @@ class AutoscalerMemory:
             return True
         pairs = zip(self.moves, self.moves[1:], strict=False)
         reversals = sum(before[1] != after[1] and after[0] > now - HOUR for before, after in pairs)
+        # Two: fewer readers now, and the increase that may have to follow.
         return reversals + 2 <= REVERSALS
 
 

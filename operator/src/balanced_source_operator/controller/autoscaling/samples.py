@@ -35,6 +35,7 @@ class Sample:
 
         None while its driver reads nothing or does not know its lag.
         """
+        # An unknown lag is no lag of zero: the source would look idle.
         if report.lag is None or not report.parallelism:
             return None
         counted = report.metrics.get(UNREAD)
@@ -129,6 +130,8 @@ def between(before: Sample, after: Sample) -> Interval:
         readers=after.readers,
         splits=len(read),
         rate=total / seconds,
+        # Retention takes unread records away, which must not look as if fewer than none had
+        # arrived.
         arrival=max(0, total + after.unread - before.unread) / seconds,
         unread_before=before.unread,
         unread=after.unread,
