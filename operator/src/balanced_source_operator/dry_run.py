@@ -91,6 +91,7 @@ async def plan_with(
             f"there is no stored state of a BalancedSource {name!r} in namespace {namespace!r}"
         )
     body = await api.get(BALANCED_SOURCE, namespace, name)
+    # The state does not know the strategy: only the spec in effect tells whether that changes.
     before = parse_spec(body["spec"]) if body is not None else None
     source = to_source(spec, await config_maps.read_texts(api, namespace, texts_of(spec)))
     content = await read_content(api, namespace, stored)

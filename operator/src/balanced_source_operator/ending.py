@@ -32,6 +32,7 @@ def end_now() -> None:
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    # sys.exit would raise in one thread only, and wait for all others that are no daemons.
     os._exit(1)
 
 
@@ -58,6 +59,7 @@ def on_stop_signals(stop: Callable[[], object]) -> None:
     def wait() -> None:
         number = signal.sigwait(_SIGNALS)
         log.info("told to stop", signal=signal.Signals(number).name)
+        # Before stop: from here on the bound holds, whatever the event loop is at.
         end_within(STOP_SECONDS)
         stop()
 

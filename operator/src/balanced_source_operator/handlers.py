@@ -49,12 +49,15 @@ def apply_settings(settings: kopf.OperatorSettings) -> None:
 
     Nothing of ours needs kopf's peering or storage.
     """
+    # Without limits, a connection that died silently would deliver nothing for ever.
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 30
     settings.watching.reconnect_backoff = 1.0
     settings.networking.request_timeout = 30
+    # Two operators of kopf's peering that are equal stop both; the Lease decides here.
     settings.peering.standalone = True
+    # kopf would post its own log lines as events of the source.
     settings.posting.enabled = False
     settings.persistence.finalizer = f"{GROUP}/finalizer"
     settings.persistence.progress_storage = kopf.AnnotationsProgressStorage(prefix=GROUP)

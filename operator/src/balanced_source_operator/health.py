@@ -84,6 +84,7 @@ async def watch_rights(health: Health, missing: Callable[[], Awaitable[Sequence[
     while True:
         try:
             health.note_rights(await missing())
+        # An API server that restarts says nothing about rights: readiness stays as it was.
         except KubernetesError as error:
             log.warning("rights could not be checked", error=str(error))
         await asyncio.sleep(SOON if health.problem else LATER)

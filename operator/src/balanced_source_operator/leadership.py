@@ -60,6 +60,7 @@ class PatientLock(LeaseLock):
             async with asyncio.timeout(CALL_SECONDS):
                 return await super().get(name, namespace)
         except _UNREACHABLE as error:
+            # The library's election takes only this exception, with a body, for "try again".
             failure = ApiException(status=0, reason=repr(error))
             failure.body = b'{"code": 0}'
             return False, failure
@@ -71,6 +72,8 @@ class PatientLock(LeaseLock):
         return await self._renew(super().update(name, namespace, updated_record))
 
     async def _renew(self, request: Coroutine[Any, Any, bool]) -> bool:
+        # Counted from before the request: the API server may have stored it at once, and answered
+        # late.
         begun, is_renewed = time.monotonic(), False
         with contextlib.suppress(*_UNREACHABLE):
             async with asyncio.timeout(CALL_SECONDS):
@@ -83,6 +86,7 @@ class PatientLock(LeaseLock):
         """Let the next replica begin at once, instead of when the Lease has run out."""
         await self.get(self.name, self.namespace)  # for its revision: an update does not tell it
         lease = self.lease_reference
+        # Another replica leads already: to clear its name would let a third one begin.
         if lease is None or lease.spec.holder_identity != self.identity:
             return
         lease.spec.holder_identity = ""
@@ -151,6 +155,7 @@ async def _serve_during(
     if serving.done():
         serving.result()
         return
+    # Ends the process here and now: an orderly stop could last into the time of the next leader.
     guard.lost()
     serving.cancel()
 

@@ -210,6 +210,8 @@ class LocalOperator:
     def _take_spec(self) -> None:
         try:
             spec = read_spec(self._file)
+            # Before the texts are read: a file that is written meanwhile is then seen by the next
+            # look.
             self._watch.follow(*self._watched(spec))
             source = to_source(spec, read_texts(self._file, spec))
             check_change(self._source, source)
@@ -220,6 +222,7 @@ class LocalOperator:
             self._problems.raise_(
                 Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message)
             )
+            # Whoever slows a source down need not repair the rest of its spec first.
             self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
             self._loop.put(ParallelismChanged(self._spec.parallelism))
             return

@@ -169,6 +169,7 @@ class Metrics:
         Values of `OF_SIGNALS` by their names.
         """
         labels = (source.namespace, source.name)
+        # Most turns change nothing, and setting every series takes time with thousands of sources.
         if self._observed.get(source) == (status, signals):
             return
         self._observed[source] = (status, signals)

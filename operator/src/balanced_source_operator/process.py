@@ -118,6 +118,7 @@ async def _client(*, connections: int = CONNECTIONS) -> AsyncIterator[ApiClient]
 @asynccontextmanager
 async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[Informer]]:
     """Run informers; they have listed everything that they can list when the body begins."""
+    # A client of its own: watches hold their connections, and must not take those of requests.
     async with _client(connections=0) as client:
         informers = informers_for(KubernetesStream(client), settings.namespaces, tell)
         tasks = [
@@ -127,6 +128,7 @@ async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[I
         try:
             async with asyncio.timeout(FIRST_LIST):
                 await asyncio.gather(*(informer.first() for informer in informers))
+        # A kind that cannot be listed must not keep all sources from being served.
         except TimeoutError:
             log.warning("the first lists take long; sources are asked for one by one meanwhile")
         try:

@@ -180,6 +180,8 @@ async def _may(api: ClusterApi, user: str, **attributes: str) -> bool:
     body = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
+        # The API server adds groups to real requests only: a review names them, or misses their
+        # rights.
         "spec": {"user": user, "groups": _groups(user), "resourceAttributes": attributes},
     }
     answer = await api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", body=body)

@@ -61,6 +61,7 @@ async def examine(
     for found in accounts:
         async for diagnosis in check_rights(api, found, namespace):
             yield diagnosis
+    # Without the CRD every check of a source would fail for this one reason.
     if crd.fault != Fault.CRD_MISSING:
         async for diagnosis in _sources(api, namespace, name):
             yield diagnosis

@@ -52,6 +52,7 @@ def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Excep
     execute = (
         installed()
         .of(source)
+        # As the operator: a check by the user's own identity would hide what the operator lacks.
         .executor(secrets, caller=Caller.OPERATOR, client_id="balanced-source-doctor")
     )
     coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source)
@@ -61,6 +62,7 @@ def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Excep
             calls = [
                 effect
                 for effect in waiting
+                # Delayed calls are repetitions, which a single look does not need.
                 if isinstance(effect, ExecuteCall) and effect.delay == 0
             ]
             if not calls:

@@ -53,6 +53,8 @@ class CachedApi:
         """
         if kind == BALANCED_SOURCE and (informer := self._live(kind, namespace)) is not None:
             known = informer.get(namespace, name)
+            # A source that is not known may be newer than the watch: only the API server can deny
+            # it.
             if known is not None:
                 return known
         return await self._api.get(kind, namespace, name)

@@ -65,6 +65,7 @@ class KubernetesClient:
             raise translated(error, kind, _name(manifest)) from error
 
     async def objection(self, kind: ResourceKind, manifest: Manifest) -> str | None:
+        # Strict: by default the API server drops a misspelt field and accepts the rest.
         query = {"dryRun": "All", "fieldValidation": "Strict"}
         try:
             await self._call(
@@ -87,6 +88,7 @@ class KubernetesClient:
         stored = await self.get(kind, _namespace(manifest), _name(manifest))
         if stored is None:
             return await self.objection(kind, manifest)
+        # The API server refuses an update of a custom resource that names no revision.
         revision = {"resourceVersion": stored["metadata"]["resourceVersion"]}
         body = {**manifest, "metadata": {**manifest["metadata"], **revision}}
         query = {"dryRun": "All", "fieldValidation": "Strict"}
@@ -167,6 +169,7 @@ class KubernetesClient:
             )
         except ApiException as error:
             if error.status == _NOT_FOUND:
+                # Whoever swaps has lost the race in this case, too, and must look again.
                 raise ConflictError(f"{kind.kind} {_name(manifest)} is gone") from error
             raise translated(error, kind, _name(manifest)) from error
 
@@ -177,6 +180,7 @@ class KubernetesClient:
                 object_path(kind, _namespace(manifest), _name(manifest)),
                 body=manifest,
                 content_type="application/apply-patch+yaml",
+                # Forced: fields that somebody else has edited are repaired, and not argued about.
                 query={"fieldManager": MANAGER, "force": "true"},
             )
         except ApiException as error:
@@ -201,6 +205,7 @@ class KubernetesClient:
         self, kind: ResourceKind, namespace: str, name: str, *, before: int, after: int
     ) -> None:
         where = "/spec/replicas"
+        # The test makes this a compare-and-swap: a number that a user has set meanwhile stays.
         steps = [
             {"op": "test", "path": where, "value": before},
             {"op": "replace", "path": where, "value": after},
@@ -213,6 +218,7 @@ class KubernetesClient:
                 content_type="application/json-patch+json",
             )
         except ApiException as error:
+            # 422 means both; only the text for an object that would be invalid says so.
             if error.status == _UNPROCESSABLE and " is invalid" not in _message(error):
                 raise ConflictError(
                     f"{kind.plural} {name}: the number of replicas is not {before} any more"
@@ -220,10 +226,12 @@ class KubernetesClient:
             raise translated(error, kind, name) from error
 
     async def delete(self, kind: ResourceKind, namespace: str, name: str, *, uid: str) -> None:
+        # The precondition spares an object of that name that was created since.
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
             await self._call("DELETE", object_path(kind, namespace, name), body=body)
         except ApiException as error:
+            # 409: the uid is another one, so the object that was meant is gone.
             if error.status not in (_NOT_FOUND, _CONFLICT):
                 raise translated(error, kind, name) from error
 
@@ -257,6 +265,8 @@ class KubernetesClient:
                 header_params={"Accept": accept, "Content-Type": content_type},
                 body=body,
                 auth_settings=["BearerToken"],
+                # The library would parse the answer into its own models: here everything is a
+                # manifest.
                 _preload_content=False,
                 _request_timeout=REQUEST_TIMEOUT,
             )

@@ -90,6 +90,7 @@ class Informer:
                 pause = RETRY_FIRST
                 revision = await self._follow(revision, until=due)
             except ExpiredError:
+                # 410: what has changed since is not known any more, and only a list tells.
                 revision = ""
             except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
                 revision = self._failed(error, revision)
@@ -105,6 +106,8 @@ class Informer:
         """
         self.is_live = False
         was_unknown, self.is_unknown = self.is_unknown, isinstance(error, UnknownKindError)
+        # Sources wait for the first attempt only: a kind that is not installed must not hold them
+        # up.
         self._first.set()
         if self.is_unknown:  # most clusters have one of the two Spark operators
             if not was_unknown:
@@ -133,16 +136,19 @@ class Informer:
             async for change in changes:
                 self.is_live = True
                 revision = str(change.manifest["metadata"]["resourceVersion"])
+                # A bookmark holds a revision alone, which keeps a quiet watch from being too old.
                 if change.event != "BOOKMARK":
                     self._note(change)
                 if time.monotonic() >= until:
                     break
+        # The API server ends each watch after a while; that is no failure.
         self.is_live = True
         return revision
 
     def _take(self, items: Iterable[Manifest]) -> None:
         """Take over a whole list, and tell what differs from what is known."""
         found = {_key(item): item for item in items}
+        # A deletion that the watch has missed: nothing else would ever tell of it.
         for key in self._objects.keys() - found.keys():
             self._note(WatchEvent("DELETED", self._objects[key]))
         for key, item in found.items():

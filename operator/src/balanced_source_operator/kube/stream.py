@@ -105,6 +105,8 @@ class KubernetesStream:
             "timeoutSeconds": str(WATCH),
         }
         try:
+            # The API server ends a watch in time; a client that is quicker would take that for a
+            # fault.
             async with await self._ask(kind, namespace, query, total=WATCH + _CONNECT) as response:
                 if response.status != 200:  # noqa: PLR2004 - the only success of a watch
                     raise _refusal(kind, response.status, await response.text())
@@ -159,6 +161,7 @@ def _change(kind: ResourceKind, line: bytes) -> WatchEvent:
         raise KubernetesError(
             f"the watch of {kind.plural} delivers no JSON: {line[:200]!r}"
         ) from error
+    # The HTTP status was sent long before: a fault in a running watch comes as an event.
     if event == "ERROR":
         raise _refusal(kind, int(manifest.get("code") or 0), json.dumps(manifest))
     return WatchEvent(event, manifest)

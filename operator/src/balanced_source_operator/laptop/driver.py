@@ -95,10 +95,14 @@ class LaptopDriver:
             env={**os.environ, **to_variables(environment), "PYTHONPATH": _joined(python_path)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
+            # Into a file: Spark's log would hide the picture, and a pipe that nobody reads would
+            # block it.
             stderr=self.log.open("wb"),
             text=True,
         )
         self.progress = QueryProgress()
+        # A thread: a pipe that is full would stop the query, and the caller looks only now and
+        # then.
         self._reader = threading.Thread(
             target=self._read, args=(self._process.stdout,), daemon=True
         )
@@ -112,6 +116,7 @@ class LaptopDriver:
     def stop(self) -> int:
         """End the query after its micro-batch; return the exit code."""
         if self._process.poll() is None:
+            # The program lets its micro-batch end, and gives up its claim for the next run.
             self._process.send_signal(signal.SIGTERM)
         try:
             code = self._process.wait(STOP_PATIENCE)

@@ -46,6 +46,7 @@ class LocalLook:
             checkpoint=operator.checkpoint,
             notes=notes,
         )
+        # This runs five times a second, and each publication goes to every open page.
         if seen != self._published:
             self._published = seen
             self._publish(seen)

@@ -46,6 +46,7 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> i
     """
     name, spec = _name(file), read_spec(file)
     environment = local_environment(name, spec, file)
+    # Before anything is started or written: what is missing is said at once.
     check_prerequisites()
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,7 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> i
         driver = LaptopDriver(
             environment,
             folder=where,
+            # Fixed for the life of the JVM, and the manifest may ask for more readers later.
             slots=max(MIN_SLOTS, os.cpu_count() or 1, spec.parallelism),
             conf=spec.application.spark_conf,
             python_path=(file.parent.absolute(),),
@@ -124,6 +126,7 @@ def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], 
             time.sleep(POLL)
     except KeyboardInterrupt:
         return driver.stop()
+    # Whatever went wrong here, no Spark process may be left behind.
     except BaseException:
         driver.stop()
         raise

@@ -162,6 +162,7 @@ class ReviewedToken:
             )
         user = None
         if len(token) <= _MAX_TOKEN:
+            # Remembered by digest, so that no token lies in memory for longer than its request.
             user = await self._users.get((_digest(token),), lambda: self._reviewer.user_of(token))
         if user is None:
             message = (
@@ -214,6 +215,7 @@ class _Memory(Generic[T]):
         Raises:
             AccessError: the API server gives no answer.
         """
+        # Whoever guesses tokens must not turn this page into load for the API server.
         async with self._turns:
             known = self._answers.get(key)
             if known is not None and self._clock() < known[0]:
@@ -226,6 +228,7 @@ class _Memory(Generic[T]):
                     " docs/how-to/status-page.md"
                 )
                 raise AccessError(503, message) from error
+            # Refusals hold for less long: a right that was just granted should work soon.
             self._answers[key] = (self._clock() + (ACCEPTED_FOR if answer else REFUSED_FOR), answer)
             self._answers.move_to_end(key)
             while len(self._answers) > _REMEMBERED:

@@ -88,6 +88,7 @@ def page_in_thread(name: str, port: int) -> Iterator[Publish]:
     Raises:
         BalancedSourceError: the port cannot be used.
     """
+    # A loop of its own: local mode has none, and its turns would block the page.
     thread = _PageThread(name, port)
     thread.start()
     try:
@@ -133,6 +134,8 @@ class _PageThread:
             self._is_up.set()
 
     async def _serve(self) -> None:
+        # Everybody, but only by these names: a web site must not read the page through a user's
+        # browser.
         page = StatusPage(self._board, Everybody(), hosts=_NAMES)
         async with _served(page, self._board, LOOPBACK, self._port):
             self._is_up.set()

@@ -100,6 +100,7 @@ class StatusPage:
     async def _end_streams(self, _: web.Application) -> None:
         """End all streams at once, so that they do not hold up the end of the process."""
         self._is_closing = True
+        # Streams sleep until something changes, and would not see that they should end.
         self._board.wake()
 
     @web.middleware
@@ -144,6 +145,8 @@ class StatusPage:
                 "There is no plan yet: the source has no state. Wait until its first discovery"
                 " ends.",
             )
+        # A plan of many splits takes a core: two at a time would starve the event loop that
+        # decides.
         async with self._planning:
             try:
                 found = await asyncio.to_thread(rescaled, seen.source, seen.checkpoint(), readers)
@@ -197,6 +200,7 @@ class StatusPage:
                     break
                 for part in await feed.news(guest):
                     await response.write(part)
+                # A source in turmoil changes many times a second, which nobody can read.
                 await asyncio.sleep(_PACE)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_HEARTBEAT):
