@@ -61,6 +61,7 @@ class Registration:
             ConnectorError: its package is broken, or does not keep the contract. Names the package.
         """
         made = self.make(self.reference, Connector)  # type: ignore[type-abstract]
+        # States and checkpoints name the kind: a class under another name could not read its own.
         if made.kind != self.kind:
             raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
         return made
@@ -99,6 +100,7 @@ class Connectors:
     def __init__(self, registrations: Iterable[Registration]) -> None:
         self._registered: dict[str, dict[str, Registration]] = {}
         for found in registrations:
+            # An installed package registers the built-in connectors again: that is no conflict.
             self._registered.setdefault(found.kind, {}).setdefault(found.reference, found)
         self._loaded: dict[str, Connector] = {}
         self._halves: dict[tuple[str, str], Any] = {}

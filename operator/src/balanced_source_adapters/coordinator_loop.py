@@ -115,6 +115,7 @@ class CoordinatorLoop:
         self._persist = persist
         self._first_retry = first_retry
         self._stored: Checkpoint[Any, Any] | None = (
+            # What was restored is stored already: a rebuild before the first write goes back to it.
             coordinator.checkpoint() if coordinator.is_restored else None
         )
         self._wishes = _Wishes()
@@ -177,6 +178,7 @@ class CoordinatorLoop:
     def put(self, event: Event) -> None:
         """Have an event handled."""
         with self._wake:
+            # Under the lock that a rebuild takes: an event is in its wishes, or is handled later.
             self._wishes.note(event)
             self._push(event)
 
@@ -187,6 +189,7 @@ class CoordinatorLoop:
             self._wake.notify_all()
 
     def _push(self, item: Event | ExecuteCall, *, delay: float = 0.0) -> None:
+        # The number keeps items of one time in their order, and apart: events cannot be compared.
         heapq.heappush(self._items, (time.monotonic() + delay, next(self._order), item))
         self._wake.notify_all()
 
@@ -214,6 +217,7 @@ class CoordinatorLoop:
             except Exception as error:  # noqa: BLE001
                 # It must neither end the loop nor go unnoticed
                 self._failed(error)
+                # Whatever the step was, its coordinator may be half-changed.
                 step = self._rebuild
 
     def _found_problems(self) -> Mapping[ProblemKey, Problem]:
@@ -246,6 +250,7 @@ class CoordinatorLoop:
 
     def _handle(self, item: Event | ExecuteCall) -> None:
         if isinstance(item, ExecuteCall):
+            # The answer is meant for this coordinator, even if another one is built meanwhile.
             owner = self.coordinator
             threading.Thread(
                 target=self._call, args=(item, owner), name="bsrc-call", daemon=True
@@ -283,6 +288,7 @@ class CoordinatorLoop:
             # What was put so far is in the wishes.
             self._items.clear()
             events = self._wishes.events()
+            # From what is stored: what was never stored was never published either.
             self.coordinator = former.rebuilt(source, self._stored)
         self._start()
         for event in events:
@@ -304,6 +310,8 @@ class CoordinatorLoop:
             # Whatever it was, the enumerator decides what it means
             result = CallFailure(error)
         with self._wake:
+            # A rebuilt coordinator counts its calls anew: a late answer would be taken for another
+            # one's.
             if owner is self.coordinator:
                 self._push(CallCompleted(effect.call_id, result))
 
@@ -316,12 +324,14 @@ class CoordinatorLoop:
     def persist_state(self, effect: PersistState) -> None:
         """Store the state."""
         self._persist(effect.checkpoint)
+        # After the write: a rebuild must not begin with what was never stored.
         self._stored = effect.checkpoint
 
     def publish_assignment(self, effect: PublishAssignment) -> None:
         """Hand the assignment to the drivers."""
         self._publish(effect.assignment)
         self._has_assigned |= bool(effect.assignment.owners)
+        # Published: the coordinator decides again, so what was wrong is over.
         self._problem = None
 
     def execute_call(self, effect: ExecuteCall) -> None:

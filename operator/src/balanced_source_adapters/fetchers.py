@@ -82,7 +82,9 @@ class ThreadedFetchers(Generic[E, SplitT]):
     def poll(self) -> Fetched[E] | None:
         """See `Fetchers`. What was fetched before a split reader failed comes first."""
         with self._changed:
+            # Before a failure: what was fetched is valid, and its positions are emitted with it.
             if self._results:
+                # A fetcher may wait for room in the queue.
                 self._changed.notify_all()
                 return self._results.popleft()
             if self._failure is not None:
@@ -111,6 +113,7 @@ class ThreadedFetchers(Generic[E, SplitT]):
         """Something changed: end the fetches that have something to be told about."""
         self._changed.notify_all()
         for fetcher in self._set.fetchers:
+            # Others look at what they were told before they fetch again.
             if id(fetcher) in self._fetching and (self._is_closed or fetcher.has_news()):
                 fetcher.reader.wake_up()
 
@@ -124,6 +127,7 @@ class ThreadedFetchers(Generic[E, SplitT]):
                 self._fetching.discard(id(fetcher))
                 self._failure = error
         finally:
+            # By its own thread: clients need not allow that another one closes them.
             fetcher.reader.close()
             self._notify()
 
@@ -135,8 +139,10 @@ class ThreadedFetchers(Generic[E, SplitT]):
                 return False
             turn = fetcher.begin()
             self._fetching.add(id(fetcher))
+        # Without the lock: this blocks, and the reader must be able to poll meanwhile.
         fetched = fetcher.execute(turn)
         with self._changed:
+            # A full queue holds back its fetcher, so memory stays bounded however slow the sink is.
             self._changed.wait_for(lambda: self._is_closed or len(self._results) < self._capacity)
             fetcher.end(fetched)
             self._fetching.discard(id(fetcher))

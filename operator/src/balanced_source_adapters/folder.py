@@ -49,6 +49,8 @@ def read_text(path: Path) -> str | None:
 def write_atomically(path: Path, text: str) -> None:
     """Replace a file in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, as a rename is one step only within a file system; one per thread, so that
+    # two writers do not share it.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     temporary.write_text(text)
     temporary.replace(path)
@@ -88,6 +90,7 @@ class FolderStore:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """One process at a time; the lock goes with the process."""
+    # A file of its own: the document is replaced by a rename, and a lock on it would go with it.
     with path.with_name(f".{path.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -127,4 +130,5 @@ def _stamp(path: Path) -> tuple[int, int] | None:
         stat = path.stat()
     except OSError:
         return None
+    # The inode too: two renames within one tick of the clock leave the same time.
     return stat.st_mtime_ns, stat.st_ino

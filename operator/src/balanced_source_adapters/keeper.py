@@ -57,6 +57,7 @@ class Keeper:
         with self._lock:
             members = list(self._members)
             if not members:
+                # Under the lock: a member that is added now starts another thread.
                 self._thread = None
                 return False
         for member in members:

@@ -94,6 +94,7 @@ class Lister:
             )
         cursor, rest = self._rest
         if rest and cursor == call.cursor:
+            # Listed once, and not once a page; a driver that has restarted lists again.
             found = page_of(call, rest, Extent.REST)
         else:
             store, floor = store_of(call.store, call.paths, self._secrets), call.floor

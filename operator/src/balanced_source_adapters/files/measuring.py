@@ -82,6 +82,7 @@ def _statistics(file: pq.ParquetFile, group: int, name: str) -> Any:
         column = row_group.column(number)
         if column.path_in_schema == name:
             known = column.statistics
+            # Some writers leave statistics out, or only the minimum and maximum of them.
             return known.max if known is not None and known.has_min_max else None
     return None
 

@@ -213,6 +213,7 @@ def _unlistable(base: str, error: Exception) -> TransientDiscoveryError:
 
 
 def _object(info: Any) -> File:
+    # Cut like the times of a listing, or a file would seem to have changed since it was listed.
     return File((info.mtime_ns or 0) // _SECOND * _SECOND, info.path, info.size)
 
 

@@ -73,6 +73,7 @@ class SharedClients:
             cluster.name,
             is_committed,
             has_statistics,
+            # With the values of Secrets: nobody gets a client that has somebody else's credentials.
             tuple(sorted((k, repr(v)) for k, v in config.items())),
         )
         with self._lock:
@@ -212,6 +213,8 @@ class KafkaAdmin:
             if not error.answers:
                 raise
             tails, failure = error.answers, error
+        # After the ends, so that an end with the expected id is of that very topic: ids never
+        # return.
         topics, refusal = _described(client, {KafkaSplitId.of(s).topic for s in tails})
         ids, failure = {name: topic.topic_id for name, topic in topics.items()}, refusal or failure
         ends = {
@@ -241,6 +244,7 @@ class KafkaAdmin:
         A leader with an older epoch than a reader has seen is one of former times; what it says
         does not count.
         """
+        # A former leader that has not noticed yet would say that a log was cut which was not.
         current = {s: mark for s, mark in doubtful.items() if not _is_former(mark, ends[s])}
         if not current:
             return {}
@@ -318,6 +322,7 @@ class KafkaAdmin:
             clients = [client for _, client in self._clients.values()]
         for client in clients:
             client.tend()
+        # Outside the lock: closing a client may take as long as a broker is silent.
         closed.clear()
 
     def close(self) -> None:
@@ -333,6 +338,7 @@ class KafkaAdmin:
         with self._lock:
             self._used[name] = time.monotonic()
             known = self._clients.get(name)
+            # A Secret that was rotated gives another configuration, and so a new client.
             if known is None or known[0] != config:
                 client = self._shared.get(cluster, config, has_statistics=self._has_statistics)
                 known = self._clients[name] = (config, client)

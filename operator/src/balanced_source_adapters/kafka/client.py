@@ -223,6 +223,7 @@ class ClusterClient:
         try:
             return self._described(names, DESCRIBE_TIMEOUT, must_be_readable=must_be_readable)
         except TransientDiscoveryError:
+            # Brokers name a controller for seconds after its death, and the client believes them.
             self._refresh(None)
             return self._described(names, REQUEST_TIMEOUT, must_be_readable=must_be_readable)
 
@@ -373,6 +374,7 @@ class ClusterClient:
     def _listed(self, wanted: Wanted) -> ListedOffsets:
         listed = self._offsets.ask(wanted)
         if listed.answers and not listed.errors:
+            # Everything answers: what a connection has complained about is over.
             self._notes.complaint = None
         return listed
 
@@ -413,9 +415,11 @@ class ClusterClient:
         if self._admin is not None:
             self._admin.poll(0)  # delivers what the connections complained about
         complaint, at = self._notes.complaint or (None, 0.0)
+        # An old complaint would explain a new failure wrongly.
         if complaint is not None and time.monotonic() - at > _RECENT:
             complaint = None
         for candidate in (error, complaint):
+            # A request only times out; what its connection complains about, somebody may mend.
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
         why = self._error_text(complaint or error)

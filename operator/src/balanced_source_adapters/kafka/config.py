@@ -54,6 +54,7 @@ def client_config(
     if isinstance(secrets, HasTokenProvider) and secrets.token_provider:
         provider_of(secrets.token_provider)
         config[TOKENS] = TokenCallback(secrets.token_provider)
+    # Last: a Secret must not send the credentials of a cluster to other brokers.
     return {**config, "bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id}
 
 

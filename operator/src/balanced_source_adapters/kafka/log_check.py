@@ -77,6 +77,8 @@ def check_logs(
     checks = _Checks(marks)
     deadline = time.monotonic() + timeout
     while checks.open and time.monotonic() < deadline:
+        # A new consumer for each question: librdkafka validates an epoch only when it learns of a
+        # leader.
         consumer = Consumer({**config, **_SETTINGS, "logger": _SILENT})
         try:
             checks.ask(consumer, deadline)
@@ -109,6 +111,7 @@ class _Checks:
                 key = (message.topic() or "", message.partition() or 0)
                 if key in waiting and self._take(consumer, key, message):
                     waiting.remove(key)
+                    # Answered: nothing more of it should come while the others are waited for.
                     consumer.incremental_unassign([TopicPartition(*key)])
 
     def _assigned(self, topic: str, partition: int) -> TopicPartition:
@@ -116,6 +119,7 @@ class _Checks:
         check = self._checks.get(split_id)
         if check is None or check.question is None:
             return TopicPartition(topic, partition, mark.position)
+        # Behind any end, so that the broker's answer always says where the epoch ends.
         return TopicPartition(topic, partition, _FAR, leader_epoch=check.question)
 
     def _take(self, consumer: Consumer, key: tuple[str, int], message: Message) -> bool:
@@ -126,6 +130,7 @@ class _Checks:
             self._note(key, Found(None))
         elif error.code() not in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             return False  # librdkafka tries again
+        # A broker without leader epochs, or other words of a newer librdkafka: only the end tells.
         elif (answer := _ANSWER.search(error.str())) is None or check is None:
             self._note(key, _compare_ends(consumer, split_id, mark))
         else:

@@ -123,6 +123,7 @@ class _Leaders:
         Who failed last time is not waited for.
         """
         with self._lock:
+            # If all of them failed last time there is nobody else to wait for.
             trusted = [r for r in requests if r.leader not in self._suspects] or list(requests)
         wait([r.head for r in trusted], self._longest, FIRST_COMPLETED)
         if late := [r for r in trusted if not r.head.done()]:
@@ -131,6 +132,8 @@ class _Leaders:
             self._pending = {n: f for n, f in self._pending.items() if not f.done()}
             for request in requests:
                 if not request.head.done():
+                    # The next call does not wait for this leader, so a dead broker costs its
+                    # patience once.
                     self._suspects.add(request.leader)
                     self._pending[request.leader] = request.head
 
@@ -181,6 +184,7 @@ class OffsetRequests:
 
     def ask(self, wanted: Wanted) -> ListedOffsets:
         """Return offsets of partitions, after a second try with newer metadata where none came."""
+        # There is a call per leader, so the leaders must be known first.
         failed = self._renew((s for s in wanted if self._leader(s) is None), self._timeout)
         listed = self._asked(wanted)
         missing = {s: spec for s, spec in wanted.items() if s not in listed.answers}
@@ -224,6 +228,7 @@ class OffsetRequests:
         with self._lock:
             for split_id in due:
                 _, delay = self._due_at.get(split_id, (now, self._renew_first))
+                # Later and later: a partition may have no leader for hours.
                 self._due_at[split_id] = now + delay, min(2 * delay, self._renew_most)
         names = {str(s[1]) for s in due}
         try:
@@ -242,6 +247,7 @@ class OffsetRequests:
         for name in names:
             topic = (everything or self._metadata(name, timeout)).get(name)
             if topic is None or topic.error is not None:
+                # Gone, or not described now: the known leaders may be those of a former topic.
                 self._leaders.pop(name, None)
                 if topic is not None and topic.error.code() not in NOT_THERE:
                     errors[name] = topic.error
@@ -262,6 +268,7 @@ class OffsetRequests:
         for split_id, spec in wanted.items():
             if (leader := self._leader(split_id)) is not None:
                 groups.setdefault(leader, {})[split_id] = spec
+        # A request to a leader that is late would queue up behind the one that still waits.
         silent = [leader for leader in groups if leader < 0 or self._brokers.is_late(leader)]
         errors = {s: no_leader(leader) for leader in silent for s in groups.pop(leader)}
         requests = [self._sent(leader, group) for leader, group in groups.items()]

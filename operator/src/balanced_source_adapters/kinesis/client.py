@@ -187,6 +187,7 @@ class KinesisClient:
             yield from answer["Shards"]
             if not answer.get("NextToken"):
                 return
+            # The service refuses the name of the stream beside a token.
             question = {"NextToken": answer["NextToken"]}
 
     def _call(self, stream: str, ask: Callable[[Any], T]) -> T:
@@ -203,6 +204,7 @@ class KinesisClient:
         """Return the client for a stream; a new one when the Secret has changed."""
         credentials = self._credentials(stream)
         known = None if credentials is None else tuple(sorted(credentials.items()))
+        # A rotated Secret: connections of the former credentials are not used again.
         if known != self._known:
             self._clients, self._known = {}, known
         region = self._region(stream)
@@ -317,6 +319,8 @@ def _client(
         user_agent_extra=f"balanced-source/{client_id}",
         connect_timeout=TIMEOUT,
         read_timeout=TIMEOUT,
+        # Pauses are those of the shard, see SharedShards: botocore would wait in the middle of a
+        # fetch.
         retries={"total_max_attempts": 1},
         max_pool_connections=64,
         **own,
@@ -343,6 +347,8 @@ def _position(split: ShardSplit) -> dict[str, Any]:
     if split.offset:
         return {
             "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+            # At the record before: whether that comes again shows whether anything in between has
+            # expired.
             "StartingSequenceNumber": str(split.offset - 1),
         }
     if split.sequence is not None:

@@ -219,6 +219,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         try:
             batch = self._asked(reading)
         except IteratorExpiredError:
+            # All tasks of the process share iterators, and none of these lives any more.
             self._shared.forget(reading.key)
             self._doubt(reading)
             return [], False
@@ -233,6 +234,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         """After a failure the stream may be another one, and the lag of the shard is unknown."""
         reading.iterator = None
         self._fetches.newest.pop(reading.split.split_id, None)
+        # A recreated stream answers with errors first, so the next request asks who it is.
         self._identities.pop(reading.split.stream, None)
 
     def _asked(self, reading: _Reading) -> Batch:
@@ -249,6 +251,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         if reading.iterator is not None:
             return
         self._check_identity(split)
+        # The iterator begins with the record that was read last: its return proves that none is
+        # missing.
         reading.former = split.offset - 1 if split.offset else None
         try:
             reading.iterator = self._client.iterator(split)
@@ -285,6 +289,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         size = sum(len(record.data) for record in batch.records)
         self._shared.has_read(reading.key, now=now, size=size, is_idle=is_idle)
         reading.iterator = batch.iterator
+        # Until a record has come, the iterator begins with the former one: the next task, which
+        # does not expect that, would emit it again.
         if batch.iterator is not None and reading.former is None:
             self._shared.keep(reading.key, reading.split.offset, batch.iterator, now)
         records = [record for record in found if record.sequence < split.stop]
@@ -340,6 +346,7 @@ class ShardState:
         Args:
             fetched: its newest fetch. What of it was not emitted yet is behind, too.
         """
+        # All that was fetched is emitted: the service's own figure is exact.
         if fetched.position == self.split.offset:
             return fetched.behind
         if fetched.arrived is None or self.arrived is None:

@@ -62,6 +62,7 @@ class SharedShards:
             known = self._of(key)
             if known.due > now:
                 return False
+            # Before the request: two tasks of the process must not use the same turn.
             known.due = now + INTERVAL
             return True
 
@@ -77,6 +78,7 @@ class SharedShards:
         with self._lock:
             known = self._of(key)
             known.failures = 0
+            # A shard gives so many bytes a second: a read before that would be throttled.
             known.due = max(
                 known.due, now + (IDLE if is_idle else 0.0), now + size / BYTES_PER_SECOND
             )
