@@ -87,6 +87,7 @@ class Aligner:
         mark = self._note_slowest(present, ends, answers)
         self._heard = self._others()
         self._aligned = advance(self._aligned, mark, others=self._heard, max_drift=self._max_drift)
+        # Asked again: the aligned time may have moved, and with it the first record that must wait.
         after = self._following(ends, self._aligned)
         self._last_seen |= {s: record.time for s, record in after.items() if record is not None}
         return capped(ends, after)
@@ -139,6 +140,7 @@ class Aligner:
             aligned, positions, ends, answers, last_seen=self._last_seen, idle=self._idle()
         )
         self._is_idle = mark == MAX_WATERMARK
+        # An unknown time must not let the other sources of the group run ahead.
         if mark is not None and not self._is_idle:
             self._slowest = mark
         return mark
@@ -154,6 +156,8 @@ class Aligner:
         while any(high[s] - low[s] > 1 for s in ends):
             middle = {s: (low[s] + high[s]) // 2 for s in ends}
             answers = self._records(middle)
+            # With one cluster unknown the earliest record is unknown, and none may be read before
+            # it.
             if len(answers) < len(ends):
                 return None
             for split_id, record in answers.items():

@@ -61,6 +61,7 @@ def _run(variables: Mapping[str, str]) -> None:
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
     stop_when_finished(spark, query)
+    # After the query exists: Kubernetes ends a pod by SIGTERM, and a micro-batch may still finish.
     stop_on_sigterm(query)
     query.awaitTermination()
 
@@ -218,6 +219,7 @@ def stop_on_sigterm(query: StreamingQuery) -> None:
 
     def stop(*_: Any) -> None:
         log.info("told to stop")
+        # In a thread: a signal handler that waits for the query would hold up the main thread.
         threading.Thread(target=query.stop, daemon=True).start()
 
     if threading.current_thread() is threading.main_thread():

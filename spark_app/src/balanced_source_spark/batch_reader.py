@@ -38,6 +38,7 @@ class BalancedBatchReader(DataSourceReader):
                 field="options",
             )
         journal = options.journal and replace(options.journal, is_batch=True)
+        # One micro-batch reads everything: nothing could wait for a slower split.
         self._options = replace(options, alignment=None, journal=journal)
 
     def __reduce__(self) -> Any:
@@ -53,6 +54,7 @@ class BalancedBatchReader(DataSourceReader):
             # Without any partition Spark would make one of its own, and have that read.
             return planned or [ReaderPartition(subtask_id=0, ranges=())]
         finally:
+            # Planned once: its threads and clients would stay as long as the process.
             planner.stop()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

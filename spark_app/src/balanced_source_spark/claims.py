@@ -71,6 +71,7 @@ class ClaimWatch:
             SourceInUseError: it goes on reading.
             ChannelError: its report cannot be read now; try again.
         """
+        # Read at each look: only whether the report changes tells whether its writer lives.
         self.former = report = self._channel.former(self._host)
         if report is None or not report.instance or self._is_gone(_former(report)):
             return True
@@ -88,6 +89,7 @@ class ClaimWatch:
         return False
 
     def _is_gone(self, former: Instance) -> bool:
+        # Our own report: the answer to an earlier attempt to register was lost.
         same = former.id == self._instance.id
         return same or former.is_gone(seen_from=self._instance) or self._channel.is_gone(former)
 
@@ -101,6 +103,7 @@ class ClaimWatch:
             self._begun = now
             log.info("waiting for the former driver to end", former=report.instance)
         if seen != self._seen:
+            # The first look shows a report, but not whether its writer still lives.
             self._is_alive = self._seen is not None
             self._seen, self._seen_at = seen, now
 

@@ -55,6 +55,7 @@ class Control:
             text = (self.folder / PARALLELISM).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return
+        # The file stays: the same number must not be set again at each look.
         if text == self._seen:
             return
         self._seen = text
@@ -84,4 +85,5 @@ def request_parallelism(folder: Path, parallelism: int) -> None:
         )
     new = folder / f".{PARALLELISM}.{os.getpid()}"
     new.write_text(f"{parallelism}\n", encoding="utf-8")
+    # By rename: the planner must not read half a number.
     new.replace(folder / PARALLELISM)

@@ -64,6 +64,7 @@ def register(spark: SparkSession) -> None:
     Python has not, the source that this function registers says so.
     """
     try:
+        # Spark finds the package by itself where it can, and then refuses the second registration.
         spark.dataSource.register(_explaining(sys.executable))
     except AnalysisException as error:
         if error.getCondition() != _IS_KNOWN:

@@ -64,6 +64,7 @@ class DriverCalls:
         """
         self._wanted = tuple(wanted)
         names = {call.id for call in wanted}
+        # Nobody waits for the others: their results would fill every report.
         self._running = {name: future for name, future in self._running.items() if name in names}
         for call in wanted:
             if call.id not in self._running and not self._is_closed:
@@ -83,6 +84,7 @@ class DriverCalls:
                 continue
             answer = _answer(call, future.result())
             room -= len(answer.data)
+            # A report that does not fit into its ConfigMap would not be written at all.
             if room < 0:
                 break
             found.append(answer)

@@ -19,6 +19,7 @@ def end_in_order() -> None:
     elsewhere. The default action would leave the reader no time to give up its claim. A handler
     that somebody else has set is left alone.
     """
+    # Python lets only the main thread set handlers.
     if threading.current_thread() is not threading.main_thread():
         return
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -28,5 +29,6 @@ def end_in_order() -> None:
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     del frame
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the second one
+    # A finally block that hangs must not keep the process, and its claim's heartbeats, alive.
     signal.alarm(GRACE)
     raise SystemExit(_SIGNALLED + number)

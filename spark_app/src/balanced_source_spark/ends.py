@@ -144,6 +144,8 @@ class Ends:
             for scope, members in due.items()
         }
         self._pending |= asked
+        # Only those that answered last time: a dead cluster must not cost its patience at each
+        # look.
         wait(
             [future for scope, (_, future) in asked.items() if scope not in self._failed],
             timeout=self._patience,
@@ -154,12 +156,14 @@ class Ends:
 
     def _is_due(self, scope: str, members: Collection[SplitId]) -> bool:
         now = time.monotonic()
+        # One question at a time: a second one would only queue up behind it.
         if scope in self._pending:
             return False
         if scope in self._failed:
             return now - self._failed[scope] >= self._retry
         is_fresh = now - self._answered.get(scope, -self._fresh) < self._fresh
         silent = self._unanswered.get(scope, frozenset())
+        # A split that was just assigned is asked for at once, however fresh the other answers are.
         return not (is_fresh and all(s in self._known or s in silent for s in members))
 
     def _forget(self) -> None:
@@ -213,6 +217,7 @@ class Ends:
             try:
                 answers = future.result()
                 self._note(scope, members, answers)
+                # Only after an answer without an error: else what is missing may just be silent.
                 self._note_absent(scope, [s for s in members if s not in answers])
                 self._resolve(scope)
             except DiscoveryError as error:

@@ -36,6 +36,7 @@ class Board:
         """Replace a file's content at once, so that a reader sees the old or the new number."""
         partial = self.folder / f".{name}.{os.getpid()}"
         partial.write_text(str(number))
+        # By rename: the other process must not read half a number.
         partial.replace(self.folder / name)
 
     def read(self, name: str) -> int:
@@ -54,8 +55,10 @@ class AdoptionGate:
         self._asked: dict[int, float] = {}
 
     def __call__(self, *, adopted: int, wanted: int) -> bool:
+        # Nothing is adopted yet: there is no former number of readers to go on with.
         if self._board is None or adopted == 0:
             return True
+        # Another number begins to wait anew.
         if self._asked.keys() != {wanted}:
             self._asked = {wanted: time.monotonic()}
             self._board.post("wanted", wanted)
@@ -105,6 +108,7 @@ def next_step(
         slots: tasks that one executor runs at once.
         is_elastic: Spark's dynamic allocation was chosen by the user: it decides alone.
     """
+    # Two that decide would undo each other's requests.
     if is_elastic:
         return ExecutorStep(ready=wanted)
     needed = -(-max(wanted, adopted, 1) // slots)
@@ -140,6 +144,7 @@ class ExecutorScaler:
     def start(self) -> None:
         """Begin to look; where tasks run in the driver, there is nothing to wait for."""
         if self._is_local:
+            # Tasks run in the driver, which is there.
             self._board.post("ready", sys.maxsize)
         else:
             threading.Thread(target=self._run, name="bsrc-executors", daemon=True).start()
@@ -190,6 +195,7 @@ class ExecutorScaler:
 
         Ended ids stay listed for some seconds.
         """
+        # Ended executors stay listed for some seconds, and must not be given back twice.
         if self._requested == total:
             return
         log.info("giving executors back", executors=ids)

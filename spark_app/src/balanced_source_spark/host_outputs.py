@@ -67,6 +67,7 @@ def _own(name: str, value: str, sink: Sink, host: str) -> str:
         return value
     if HOST_FIELD in value:
         return value.replace(HOST_FIELD, host)
+    # The first host keeps the path that the source had before there were further hosts.
     if host == FIRST_HOST or sink.format.lower() in SHARED_FORMATS:
         return value
     path = value.rstrip("/")

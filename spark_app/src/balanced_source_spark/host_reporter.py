@@ -90,6 +90,7 @@ class HostReporter:
     def _fail(self, error: BalancedSourceError) -> None:
         """End the query at its next planning call. Called with the lock held or not."""
         with self._lock:
+            # The first failure is the cause; what follows are its consequences.
             if self._failure is None:
                 log.error("this query ends", error=str(error))
                 self._failure = error
@@ -138,6 +139,7 @@ class HostReporter:
             problems = tuple(self._problems)
         if host is None or self._is_closed or not self._write(host, sequence, progress, problems):
             return None
+        # Only what is written: an end that was not reported must keep the query alive.
         self._reported = host
         return host.durable, progress.alignment
 
@@ -149,8 +151,12 @@ class HostReporter:
                 if not watch.may_claim():
                     time.sleep(LOOK_EVERY)
                     continue
+                # Only a number: the first write with it makes it ours, or fails because somebody
+                # was quicker.
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
+                    # Under the lock: Spark may have committed another offset while the claim was
+                    # waited for.
                     first = self._first or StreamOffset()
                     problem = self._checkpoint.compare(
                         first, watch.former, instance=str(self._instance)
@@ -158,10 +164,13 @@ class HostReporter:
                     self._problems.set(checkpoints.KEY, problem)
                     host = ReaderHost(name=self._name, incarnation=incarnation)
                     if self._seen.assignment is not None:
+                        # A report of an earlier lineage would not count, and the host would have to
+                        # register again.
                         host = replace(host, lineage=self._seen.assignment.lineage)
                     host = host.on_committed(first)
                     problems = tuple(self._problems)
                 self._send(host, 1, Progress(), problems)
+            # Waiting is over: the other query goes on reading, so this one ends with its name.
             except SourceInUseError as error:
                 self._fail(error)
                 return
@@ -176,6 +185,7 @@ class HostReporter:
     def _registered(self, host: ReaderHost) -> None:
         splits = len(host.durable.positions)
         with self._lock:
+            # What was committed while the first report was written.
             if self._first is not None:
                 host = host.on_committed(self._first)
             sent = host.lineage
@@ -217,6 +227,7 @@ class HostReporter:
             self._send(host, sequence, progress, problems)
         except FencedError as error:
             with self._lock:
+                # Nothing may be planned any more, even before Spark asks for the failure.
                 self._host = host.on_fenced()
             self._fail(error)
             return True
@@ -250,6 +261,7 @@ class HostReporter:
             problems=problems,
         )
         if report is not None:
+            # Before the write: the operator counts from when it sees the report, which is later.
             begun_at = self._lease.now()
             self._channel.write(self._with_answers(report))
             with self._lock:
@@ -259,6 +271,7 @@ class HostReporter:
         if self._calls is None:
             return report
         with self._lock:
+            # As late as possible: an answer that is ready need not wait for another report.
             return replace(report, answers=self._calls.answers())
 
     def _wake(self, *, urgent: bool) -> None:

@@ -107,6 +107,7 @@ class HostRuntime(HostReporter):
         self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
+        # Last, with the reporter: both threads touch what is made above.
         channel.start(self._on_assignment)
         self._reporter = threading.Thread(
             target=self._keep_reporting, name="bsrc-reporter", daemon=True
@@ -119,6 +120,7 @@ class HostRuntime(HostReporter):
         """All up to `offset` is delivered. The first call registers the host, in the background."""
         with self._lock:
             if self._host is not None:
+                # A checkpoint that was behind may have caught up with this offset.
                 self._problems.set(checkpoints.KEY, self._checkpoint.problem_after(offset))
                 before, self._host = self._host, self._host.on_committed(offset)
                 # in a new lineage: now it can be told
@@ -142,10 +144,13 @@ class HostRuntime(HostReporter):
             if self._host is None or not self._may_plan():
                 return None
             try:
+                # Planned as if nothing newer had been seen: reading goes on with the old number of
+                # readers.
                 if not self._may_adopt(self._host):
                     return replace(self._host, assignment=None).base()[1]
                 self._host, base = self._host.base()
             except ContractViolationError as error:
+                # Not raised: any error here ends the query, and the next assignment may be right.
                 log.error("assignment refused", error=str(error))
                 return None
             return base
@@ -172,6 +177,7 @@ class HostRuntime(HostReporter):
         Reading goes on with the old one meanwhile.
         """
         newest = host.assignment
+        # Only a new epoch of a host that reads already has anything to wait for.
         if newest is None or newest.epoch <= host.durable.epoch or host.phase is not Phase.READING:
             return True
         return self._gate(
@@ -188,8 +194,10 @@ class HostRuntime(HostReporter):
                 return
             before = self._host
             self._host, events = before.on_planned(end).take_events()
+            # Reported at once: splits on their way to other hosts wait for this acknowledgement.
             is_new = end.epoch != before.durable.epoch
             self._wake(urgent=is_new or self._host.requests() != before.requests())
+        # Without the lock, which other threads need: this is a connector's code, and may take long.
         for numbered in events:
             self._hand_over(numbered)
 
@@ -232,6 +240,7 @@ class HostRuntime(HostReporter):
     def wait_until_assigned(self, *, timeout: float) -> bool:
         """Wait until this incarnation has an assignment, so AvailableNow does not end too soon."""
         with self._lock:
+            # A failure ends the wait as well: no assignment comes to a query that is fenced.
             self._lock.wait_for(lambda: self._is_assigned or self._failure is not None, timeout)
             self.check_owner()
             return self._is_assigned
@@ -267,6 +276,7 @@ class HostRuntime(HostReporter):
                 or not is_finished(offset, self._seen.assignment)
             ):
                 return False
+            # The operator learns of the end by this report alone: the query must not end before it.
             report = self._reported
             is_reported = (
                 report is not None
@@ -304,6 +314,7 @@ class HostRuntime(HostReporter):
         Raises:
             FatalProblemError: its first line says what happened and what to do.
         """
+        # The operator makes a condition of it; a query that ends would only be started again.
         if self._channel.has_operator:
             return
         with self._lock:
@@ -319,6 +330,7 @@ class HostRuntime(HostReporter):
             self._lock.notify_all()
         if self._calls is not None:
             self._calls.close()
+        # The claim is given up by the reporter, so that none of its reports can come afterwards.
         self._reporter.join(CLOSE_TIMEOUT)
         self._channel.close()
 
@@ -331,7 +343,9 @@ class HostRuntime(HostReporter):
                 self._calls.want(assignment.calls, self._called)
             if self._host is not None:
                 before, self._host = self._host, self._host.on_assignment(assignment)
+                # The coordinator has lost its state, and waits for the positions of every host.
                 self._wake(urgent=self._host.lineage != before.lineage)
+                # An assignment that names a newer incarnation: another query has claimed this host.
                 if self._host.phase is Phase.FENCED:
                     self._fail(fenced(assignment, self._name))
             self._lock.notify_all()

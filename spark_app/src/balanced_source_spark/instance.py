@@ -84,6 +84,7 @@ class Instance:
         replaced. Kubernetes has at most one pod of a name, and gives the name away again only when
         the containers of the former one have ended.
         """
+        # Boot id and pid namespace: elsewhere, the same process id means another process.
         if self.machine and self.machine == seen_from.machine:
             return _process(self.pid) != ("", self.started)
         is_replaced = bool(self.uid and seen_from.uid) and self.uid != seen_from.uid
@@ -101,7 +102,9 @@ def _machine() -> str:
 def _process(pid: int) -> tuple[str, int] | None:
     """An empty string and the start time of a process that runs; None if there is none."""
     try:
+        # After the last bracket: the name of a program may hold spaces and brackets.
         found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        # A zombie runs nothing any more; it only waits for its parent to take its exit code.
         return None if found[_STATE] == _ZOMBIE else ("", int(found[_STARTED]))
     except (OSError, IndexError, ValueError):
         return None

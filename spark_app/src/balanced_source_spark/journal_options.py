@@ -113,6 +113,7 @@ class JournalOptions:
 
     def new_name(self) -> str:
         """Return a name for a journal."""
+        # Never used before: records of another life of the query would be taken for its own.
         return f"{BATCH if self.is_batch else ''}{uuid.uuid4().hex}"
 
 

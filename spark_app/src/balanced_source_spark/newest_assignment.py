@@ -43,6 +43,7 @@ class NewestAssignment:
         # Of one epoch there may be several: they differ in `alignment` and `undiscovered`.
         if seen is None or (assignment.lineage, assignment.epoch) >= (seen.lineage, seen.epoch):
             self.assignment = assignment
+            # A micro-batch that was planned earlier may read from a cluster that has left since.
             self.joined = self._with_former(assignment.settings, self.joined)
 
     def wait(self, *, timeout: float) -> Assignment | None:
@@ -83,6 +84,7 @@ class NewestAssignment:
             if assignment is not None and not assignment.undiscovered:
                 return assignment
             check()
+            # Nothing will come until somebody acts, so the reason is better than a time-out.
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:

@@ -99,10 +99,14 @@ class StreamPlanner(PlannerParts):
         if self._options.source is None:
             self._take_targets()
         else:
+            # Listing may need this driver, which registers only with the first offset that is
+            # committed.
             self._is_ending = True
 
     def _take_targets(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)
+        # Ends of splits that readers ask for later cannot be known now: such a query ends with the
+        # source.
         if not self._begins_pulling(assignment):
             known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
             self._targets = {split_id: answer.end for split_id, answer in known.items()}
@@ -118,6 +122,8 @@ class StreamPlanner(PlannerParts):
         if not assignment.look_ahead:
             return False
         source = self._options.embedded
+        # trigger(once=True) plans one micro-batch, in which no split that is asked for could
+        # arrive.
         if self._is_single or (
             source is not None and source.boundedness is not Boundedness.BOUNDED
         ):
@@ -139,6 +145,7 @@ class StreamPlanner(PlannerParts):
             and not self._is_over(stream_offset.from_json(start))
         ):
             if time.monotonic() - moved > self._options.start_timeout:
+                # To end silently would look as if everything had been read.
                 raise self._stalled()
             time.sleep(_PULL)
             found = self._next_offset(start, limit)
@@ -176,6 +183,7 @@ class StreamPlanner(PlannerParts):
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, seen)
         self._note(begin, end, ends)
+        # Another epoch is logged too, although nothing is read: that acknowledges it.
         if is_new(begin, end):
             return self._signed(end)
         if self._is_pulling:
@@ -187,6 +195,7 @@ class StreamPlanner(PlannerParts):
 
         None: not yet.
         """
+        # First: Spark asks for the next micro-batch when the one before is committed, not earlier.
         self._runtime.committed(delivered)
         self._hooks.note_delivered(delivered)
         if self._is_ending and self._targets is None:
@@ -199,11 +208,14 @@ class StreamPlanner(PlannerParts):
             raise ChannelError(
                 f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s"
             )
+        # A first micro-batch without splits would be all that Spark's checkpoint knows of the
+        # source.
         if self._targets is None and not delivered.epoch:
             self._runtime.wait_until_begun(timeout=self._options.start_timeout)
         return self._runtime.base()
 
     def _signed(self, end: StreamOffset) -> dict[str, Any]:
+        # The offset names its source, so a checkpoint of another one is refused at the next start.
         return stream_offset.to_json(replace(end, source=self._options.checkpoint_owner))
 
     def _asked(self, start: dict[str, Any]) -> StreamOffset:
@@ -267,8 +279,10 @@ class StreamPlanner(PlannerParts):
         finish = self._own(end)
         self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
+        # A replay comes before the first assignment: its readers need settings to reach the source.
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)
+        # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
         self._runtime.planned(finish)
         self._gate.note(len(finish.readers))
         owned = Counter(finish.owners.values())
@@ -276,6 +290,8 @@ class StreamPlanner(PlannerParts):
             ReaderPartition(
                 subtask_id=p.subtask_id,
                 ranges=p.ranges,
+                # All splits that the reader owns: its fetch memory is shared among those, not among
+                # the ranges.
                 splits=max(1, owned[p.subtask_id]),
                 settings=settings,
             )
@@ -314,6 +330,8 @@ class StreamPlanner(PlannerParts):
         """
         deadline = time.monotonic() + self._options.start_timeout
         while True:
+            # What brokers confirmed before is kept, so that each log is checked once and not at
+            # each look.
             self._base = base = with_confirmed(base, self._confirmed)
             known = self._ends.get(base.positions)
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
@@ -336,6 +354,7 @@ class StreamPlanner(PlannerParts):
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, free)
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
+        # Never behind where reading stands: a position that goes back would read records twice.
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._hooks.admit(held, aligned, may_wait=self._targets is None)
         return self._ended(base, seen, positions)
@@ -348,6 +367,7 @@ class StreamPlanner(PlannerParts):
             positions,
             terms=seen.terms,
             term_ends=seen.term_ends,
+            # Without the user's consent a split whose log was cut stays where it is.
             cuts=seen.cuts if seen.cuts and self._hooks.may_skip() else {},
             max_records_per_reader=self._options.max_records_per_reader,
         )
@@ -365,6 +385,7 @@ class StreamPlanner(PlannerParts):
             return  # an idle query asks a hundred times a second
         self._shown_at = now
         silent = self._ends.silent
+        # The last known end of a silent split is old: its lag would look smaller than it is.
         heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
         seen = observe(begin, end, heard, behind)
         aligned = self._aligner.report() if self._aligner is not None else {}

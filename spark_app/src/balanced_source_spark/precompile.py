@@ -51,8 +51,10 @@ def unpack(archive: Path) -> int:
         quiet=_QUIET,
         stripdir=str(partial),
         prependdir=str(archive),
+        # Never checked against the sources at an import: those of an image do not change.
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
     )
+    # Last: an installation that is cut off before keeps its archive.
     archive.unlink()
     partial.rename(archive)
     return sum(1 for _ in archive.rglob("*.py"))

@@ -23,6 +23,7 @@ class ReportLease:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        # As if it had just reported: a driver that starts gets the whole time.
         self._written_at = clock()
         self._is_over = False
 

@@ -52,6 +52,7 @@ def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
 
 def _folders(query: Any, timeout: float) -> list[Path]:
     deadline = time.monotonic() + timeout
+    # The first progress names the folder, and a query that was just started has none yet.
     while (progress := query.lastProgress) is None or not (
         found := list(_named(progress["sources"]))
     ):

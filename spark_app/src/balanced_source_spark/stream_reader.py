@@ -72,6 +72,8 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _planner(self) -> "StreamPlanner":
+        # Here, in the planning process: Spark ends it by SIGTERM, and the claim is to be given up
+        # then.
         end_in_order()
         return planner_of(self._options)
 

@@ -78,6 +78,7 @@ class Buffer(Generic[T]):
         if not self._records:
             return
         batch = self._checked(self._rows(self._records))
+        # By the rows before: the size of a record shows only when it has become one.
         self._chunk = max(
             1, min(2 * self._chunk, CHUNK, CHUNK_BYTES * batch.num_rows // max(1, batch.nbytes))
         )
@@ -85,6 +86,7 @@ class Buffer(Generic[T]):
         self.bytes += batch.nbytes
         self._held += batch.nbytes
         self._batches.append(batch)
+        # A task may be killed for its memory, and its rows wait here until they are sealed.
         if self._held > self._limit:
             self._spill()
 

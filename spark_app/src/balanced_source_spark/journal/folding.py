@@ -48,6 +48,7 @@ class Folding:
         self._min_batches = min_batches
         self._tell = tell
         self._patience = patience
+        # One thread: a store that hangs holds a single one, however often planning asks.
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="bsrc-journal")
         self._pending: tuple[object, Future[Any]] | None = None
         self.complaint = ""
@@ -82,6 +83,7 @@ class Folding:
     def _created(self, name: str) -> bool:
         self._journal.create(name)
         if name.startswith(BATCH):
+            # A batch query has no later micro-batch that could clean up after it.
             self._journal.delete_made_before(BATCH, time.time() - BATCH_LIFE)
         return True
 
@@ -93,12 +95,15 @@ class Folding:
         # Also of a micro-batch without anything to read: a missing record tells a journal that is
         # older.
         found = close(self._journal, name, number, readers_of(end) or [0])
+        # To delete is to list the whole journal first, which an object store charges for.
         if number % DELETE_EVERY == 0:
             self._journal.delete_below(name, number - self._min_batches)
         return found
 
     def _ask(self, key: object, question: Callable[[], T | None]) -> T | None:
         """Ask in the thread; the same question is not asked twice at the same time."""
+        # A question that is still open is waited for again: Spark asks anew after each refusal to
+        # plan.
         if self._pending is None:
             self._pending = key, self._pool.submit(question)
         asked, future = self._pending
@@ -112,6 +117,7 @@ class Folding:
         except JournalError as error:
             self._complain(str(error))
             return None
+        # The answer is to an older question, which nobody waits for any more.
         if asked != key:
             return self._ask(key, question)
         self._tell(None)

@@ -37,6 +37,7 @@ def check_logged(newest: str | None, end: Mapping[str, Any]) -> None:
         InvalidSpecError: it has another one.
     """
     entries = _offsets(newest)
+    # What cannot be read says nothing: the order of calls is the other sign.
     if entries is None or end in entries:
         return
     raise _refused()

@@ -123,6 +123,7 @@ class JournalPlanner(StreamPlanner):
         return delivered is not None and super()._is_over(delivered)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        # Remembered: a replay plans ends that this process has not offered, and is not checked.
         found = super().latestOffset(start, limit)
         self._order.offered(found)
         return found
@@ -137,6 +138,7 @@ class JournalPlanner(StreamPlanner):
             self._is_single = True
             if self._targets is None and not self._is_ending:
                 self.prepareForTriggerAvailableNow()
+        # The logged offset has only the starts: what was read is in the journal.
         begin = self._delivered(logged)
         base = self._based_on(begin) if begin is not None else None
         point = self._next_point(base.journal) if base is not None else None
@@ -144,6 +146,7 @@ class JournalPlanner(StreamPlanner):
             return start
         end = next_end(base, point)
         if self._is_due(begin, end):
+            # Only what this process has planned tells whether the readers are caught up now.
             self._planned, self._planned_at = point, time.monotonic()
             return self._signed(end)
         if self._is_pulling:
@@ -157,12 +160,14 @@ class JournalPlanner(StreamPlanner):
         # without splits it reads nothing: Spark's first offset
         if finish.journal is None and finish.owners:
             raise ForeignCheckpointError(_UNFINISHED)
+        # Before any task can seal a range under this number.
         self._check_logged(end)
         self._order.check(start, end, is_first=start == self.initialOffset())
         self._has_closed |= finish.closings > 0
         planned = shares(finish)
         timeout = self._options.start_timeout
         settings = self._runtime.settings(timeout=timeout) if planned else {}
+        # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
         self._runtime.planned(finish)
         self._gate.note(finish.parallelism)
         return [
@@ -210,11 +215,14 @@ class JournalPlanner(StreamPlanner):
         point = logged.journal
         if point is None:
             return logged
+        # Once per process: a journal that is elsewhere must not look like one without records.
         if not self._is_found and not self._find(point):
             return None
+        # A closing micro-batch reads nothing, so there is nothing to fold.
         if logged.closings:
             return logged
         key = (point.journal, point.number)
+        # Spark asks again and again while nothing is new, and the journal may be an object store.
         if self._folded is not None and self._folded[0] == key:
             return self._folded[1]
         records = self._patiently(lambda: self._folding.close(logged))
@@ -250,6 +258,8 @@ class JournalPlanner(StreamPlanner):
         if newest < point.number - 1:  # each micro-batch is closed before the next one is planned
             raise ForeignJournalError(_lost(point, newest))
         self._is_found = True
+        # The checkpoint is an older copy: these records are of micro-batches that it will plan
+        # anew.
         if newest > point.number:
             self._begin_anew(point, newest)
         return True
@@ -261,6 +271,7 @@ class JournalPlanner(StreamPlanner):
             ForeignJournalError: the records of the checkpoint's last micro-batch were deleted
                 since.
         """
+        # The records of the checkpoint's last micro-batch are deleted: where it ended is unknown.
         if newest - point.number >= self._journal.min_batches:
             raise ForeignJournalError(_too_old(point, newest))
         self._name = self._journal.new_name()
@@ -283,6 +294,7 @@ class JournalPlanner(StreamPlanner):
         is_going_on = former is not None and self._name in ("", former.journal)
         if former is None or not is_going_on:
             self._name = self._name or self._journal.new_name()
+            # Made before it is logged: a task that finds no marker fails.
             if self._made != self._name and not self._patiently(
                 lambda: self._folding.create(self._name) or None
             ):
@@ -299,10 +311,12 @@ class JournalPlanner(StreamPlanner):
         )
 
     def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
+        # A new epoch is logged although nothing may be there to read: that acknowledges it.
         if end.epoch != begin.epoch:
             return True
         if self._targets is not None:
             return not self._is_complete(end, self._targets)
+        # Without known ends only a micro-batch can find out whether there is anything.
         is_poll_due = time.monotonic() - self._planned_at >= self._journal.poll_interval
         if not (self._is_active or is_poll_due):
             return False
@@ -329,6 +343,8 @@ class JournalPlanner(StreamPlanner):
             return True
         known, silent = self._ends.get(end.positions), self._ends.silent
         left = [s for s in end.positions if s not in end.journal.finished]
+        # An unknown end may hide records: a micro-batch in vain costs less than one that never
+        # comes.
         if any(s not in known or s in silent for s in left):
             return True
         return any(known[s].end > (end.positions[s] or 0) for s in left)

@@ -133,6 +133,7 @@ class Reading:
     def __enter__(self) -> Self:
         self._reader.start()
         self._reader.add_splits(self._splits)
+        # A task gets no further splits, so a reader that has read its own may say that it is done.
         self._reader.notify_no_more_splits()
         return self
 
@@ -201,6 +202,7 @@ class Reading:
     def settle(self) -> None:
         """Take note of positions, and let go of splits that are where they shall stop."""
         found = {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+        # Before anything is believed: a split that is missing counts as read to its end.
         check_known(found, self._share.starts)
         for split_id in list(self._left):
             if split_id in found:
@@ -239,10 +241,13 @@ class Reading:
         self.settle()
         starts = self._share.starts
         moved = {s: p for s, p in self._at.items() if p != starts[s]}
+        # Before it is sealed: a record is never changed, and a wrong one would fail at every
+        # replay.
         check_moves(starts, moved)
         self._check_unmoved(moved)
         return JournalRecord(
             key=self._share.key,
+            # Only of splits that moved: a replay need not open the others.
             starts={s: starts[s] for s in sorted({*moved, *self._finished})},
             ends=dict(sorted(moved.items())),
             finished=frozenset(self._finished),
@@ -321,6 +326,7 @@ class Reading:
 def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
     """Read until a limit is met, or until the reader is caught up."""
     begun = last = time.monotonic()
+    # Up to a stop records are known to be there, so silence means that they are late.
     patience = STALL if reading.has_stops else limits.wait_millis / 1000
     while not reading.is_done:
         if reading.poll():
@@ -355,6 +361,7 @@ def read_again(
     while not reading.is_done:
         if reading.poll():
             last = time.monotonic()
+            # After each poll: more than what was sealed must never be emitted.
             reading.check_exact()
         elif time.monotonic() - last >= STALL:
             break
@@ -367,6 +374,7 @@ def read_again(
                 " that"
             )
         tell("warning", _loss(reading, record))
+    # Only now: rows that were emitted before a failure could not be taken back.
     yield from reading.buffer.batches()
 
 

@@ -40,8 +40,10 @@ class JournalTaskReader:
         if self.query.journal is None:
             raise ContractViolationError("a task has a share and no journal")
         with _Once(self, share, partition) as fetched:
+            # Whichever attempt sealed first decides: all others emit that range.
             emit = run(Attempt(key=share.key), self.query.journal, fetched)
             share.check(emit.record)
+            # This attempt has sealed, and its buffer is the sealed range.
             if emit.is_buffered:
                 yield from fetched.reading.buffer.batches()
                 return
@@ -52,6 +54,7 @@ class JournalTaskReader:
     ) -> Iterator[pa.RecordBatch]:
         if not record.starts:
             return
+        # From the record and not from the share: it names only the splits that were read.
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
         with Reading(self.half, self.query, partition.settings, sealed, stops) as reading:

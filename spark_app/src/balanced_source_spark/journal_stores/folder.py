@@ -54,6 +54,7 @@ class FolderJournal:
             home.mkdir(parents=True, exist_ok=True)
             self._prove(home)
             self._link(home / MARKER, f"journal {journal} of Balanced Source\n")
+            # The names of new folders must survive a loss of power as the marker in them does.
             for folder in (self.folder, self.folder.parent):
                 _make_durable(folder)
         except OSError as error:
@@ -102,6 +103,7 @@ class FolderJournal:
         path, text = self._path(record.key), encode(record, source=record.key.journal)
         try:
             with self._written(path, text) as temporary:
+                # The content is whole before it has its name, so no reader sees half a record.
                 return self._linked(temporary, path)
         except OSError as error:
             raise self._unusable(error) from error
@@ -171,6 +173,7 @@ class FolderJournal:
         except FileExistsError:
             return SealResult.TAKEN
         except OSError:
+            # The link may have been made all the same: reading it back tells.
             return SealResult.UNKNOWN
         return SealResult.SEALED
 
@@ -183,6 +186,7 @@ class FolderJournal:
             with temporary.open("x", encoding="utf-8") as file:
                 file.write(text)
                 file.flush()
+                # Before the link: a name that survives a loss of power must have its content.
                 os.fsync(file.fileno())
             yield temporary
         finally:

@@ -80,6 +80,7 @@ class ObjectJournal:
     def create(self, journal: str) -> None:
         home = home_of(journal)
         with self._errors():
+            # Before the marker: a task that sees the marker may rely on conditional puts.
             self._prove(home)
             self._put(f"{home}/{MARKER}", f"journal {journal} of Balanced Source\n")
 
@@ -114,9 +115,11 @@ class ObjectJournal:
     def seal(self, record: JournalRecord) -> SealResult:
         try:
             is_created = self._put(_path(record.key), encode(record, source=record.key.journal))
+        # The store has refused: nothing was created, so there is nothing to read back.
         except _CERTAIN as error:
             raise self._unusable(error) from error
         except _ERRORS:
+            # The put may have worked and only its answer be lost.
             return SealResult.UNKNOWN
         return SealResult.SEALED if is_created else SealResult.TAKEN
 
@@ -141,6 +144,7 @@ class ObjectJournal:
             for home, times in homes.items():
                 if times.get(MARKER, max(times.values())) < time:
                     names = sorted(times, key=lambda name: name != MARKER)
+                    # In a request of its own: one request deletes in any order.
                     _client(self.url).delete([f"{home}/{names[0]}"])
                     _client(self.url).delete([f"{home}/{name}" for name in names[1:]])
 
@@ -184,6 +188,7 @@ class ObjectJournal:
     def _put(self, path: str, text: str) -> bool:
         """Create an object unless there is one; returns whether it was created."""
         try:
+            # In one part: the condition is that of a single PUT.
             _client(self.url).put(path, text.encode("utf-8"), mode="create", use_multipart=False)
         except AlreadyExistsError:
             return False
