@@ -85,6 +85,8 @@ class EmbeddedChannel:
             self._coordinator, self._execute, publish=publish, persist=self._persist
         )
         self._loop.start()
+        # What is stored has the number of readers of the former query, and the option asks for
+        # another.
         if self._is_rescaled:
             self.rescale(self._parallelism)
 
@@ -105,6 +107,7 @@ class EmbeddedChannel:
 
     def claim(self, host: str) -> int:
         known = self._coordinator.state.hosts.get(host)
+        # Nobody else writes: both sides of this channel are one process.
         return 1 if known is None else known.incarnation + 1
 
     def former(self, host: str) -> HostReport | None:

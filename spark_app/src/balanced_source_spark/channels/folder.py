@@ -52,6 +52,7 @@ class FolderChannel:
         if (report := self._read_report(host)) is not None:
             seen.append(report.incarnation)
         if (assignment := self._read_assignment()) is not None:
+            # The report may have been deleted, and a number must never be used twice.
             seen.append(assignment.incarnations.get(host, 0))
         return max(seen) + 1
 

@@ -109,6 +109,7 @@ class KubernetesChannel:
             seen.append(report.incarnation)
         if (assignment := self._assignment_in(self._get(self._names.assignment))) is not None:
             seen.append(assignment.incarnations.get(host, 0))
+        # A new claim must look again at who wrote last.
         self._last_report = None
         return max(seen) + 1
 
@@ -125,6 +126,7 @@ class KubernetesChannel:
         try:
             found = self._client.get(Pod, instance.pod, namespace=self._namespace)
         except ApiError as error:
+            # Any other refusal, such as a missing right, says nothing about the pod.
             return error.status.code == _NOT_FOUND
         except _FAULTS:
             return False
@@ -137,6 +139,7 @@ class KubernetesChannel:
 
     def write(self, report: HostReport) -> None:
         document = report_document.encode(report, source=self._uid)
+        # The first write of an incarnation: somebody may have claimed the host since it was chosen.
         if self._last_report is None:
             self._check_not_fenced(report)
         try:
@@ -145,6 +148,7 @@ class KubernetesChannel:
             if error.status.code != _CONFLICT:
                 raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
             self._check_not_fenced(report)
+            # Once: the operator writes to this object too, when it restores its labels.
             self._replace_again(document)
         except _FAULTS as error:
             raise ChannelError(f"cannot write {self._names.readers}: {error}") from error
@@ -178,12 +182,14 @@ class KubernetesChannel:
         blob = pack(document)
         body = {
             "metadata": {"name": self._names.readers, "namespace": self._namespace},
+            # None removes the key: the patch would keep a former report in the other form.
             "data": dict(blob.data) or None,
             "binaryData": dict(blob.binary) or None,
         }
         changed = self._client.patch(
             ConfigMap,
             self._names.readers,
+            # With the revision: without it the patch would overwrite what another driver wrote.
             {**body, "metadata": {"resourceVersion": self._revision}},
             namespace=self._namespace,
         )
@@ -220,6 +226,7 @@ class KubernetesChannel:
         if self._base is None or refs != self._base_refs:
             names = part_names(self._names.assignment)
             blobs = [_blob(self._get(names[ref.number])) for ref in refs]
+            # Parts are written before the head that names them: head and parts may be of two bases.
             if not all(is_part(blob, ref) for blob, ref in zip(blobs, refs, strict=True)):
                 raise ChannelError("the parts of the assignment are being replaced")
             self._base = increments.Base.read(join(refs, blobs), source=self._uid)

@@ -107,6 +107,7 @@ class ConfigMapWatch:
             connect=usual.connect, write=usual.write, pool=usual.pool, read=WATCH_SILENCE
         )
         with self._http.stream("GET", self._path, params=asked, timeout=timeout) as response:
+            # The body of a stream is not there until it is read, and it says why.
             if not response.is_success:
                 response.read()
             _check(response)
@@ -118,6 +119,7 @@ def _change(event: dict[str, Any]) -> ConfigMapChange:
     kind, body = event["type"], event["object"]
     if kind == "ERROR":
         raise _refused(int(body.get("code", 0)), str(body.get("message", body)))
+    # A deletion is no news for a driver: the operator writes the assignment again.
     found = _config_map(body) if kind in ("ADDED", "MODIFIED") else None
     return ConfigMapChange(revision=body["metadata"]["resourceVersion"], found=found)
 
@@ -186,6 +188,8 @@ class Follower:
             begun = time.monotonic()
             error = self._attempt()
             lasted = time.monotonic() - begun
+            # A watch that ends at once, without an error, would be started again hundreds of times
+            # a second.
             if error is None and lasted >= HELD:
                 self._backoff = Backoff()
                 continue  # the API server has ended the watch in time
@@ -216,6 +220,7 @@ class Follower:
     def _take(self, change: ConfigMapChange) -> None:
         if change.found is not None:
             self._tell(change.found)
+        # After telling: what could not be used is told again by the next list.
         self._revision = change.revision
 
     def _say(self, error: Exception) -> None:

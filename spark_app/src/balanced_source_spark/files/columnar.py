@@ -20,6 +20,7 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
         groups = [
             n
             for n in range(opened.metadata.num_row_groups)
+            # The middle lies in exactly one of any ranges, so each row group is read once.
             if start <= _middle(opened.metadata, n) < end
         ]
         known = set(opened.schema_arrow.names)
@@ -27,6 +28,7 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
         if not groups:
             return
         if not wanted:
+            # No wanted column is in the file, and its rows count all the same.
             yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
             return
         for batch in opened.iter_batches(
@@ -59,6 +61,7 @@ def _middle(metadata: Any, number: int) -> int:
     group = metadata.row_group(number)
     first = group.column(0)
     begin = first.data_page_offset
+    # The dictionary lies before the data, and is a part of the row group.
     if first.has_dictionary_page and first.dictionary_page_offset:
         begin = min(begin, first.dictionary_page_offset)
     length = sum(group.column(n).total_compressed_size for n in range(group.num_columns))

@@ -40,8 +40,10 @@ class FilesHooks(PlannerHooks):
         known = {s: mark.identity for s, mark in marks.items() if mark.identity is not None}
         for split_id in split_ids:
             identity = known.get(split_id)
+            # Once per block: a look is a request to the store.
             if identity is not None and self._good.get(split_id) != identity:
                 self._look(split_id, file_of(str(split_id[1]), identity))
+        # Blocks that were read leave: what is kept must not grow with all files that ever were.
         if len(self._good) > 2 * len(known):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
         found = [s for s in split_ids if s in self._good]
@@ -92,6 +94,7 @@ class FilesHooks(PlannerHooks):
         elif self.may_skip():
             self._bad.pop(split_id, None)
             self._good[split_id] = file.identity
+            # The task skips it, after another look of its own.
             self._skipped += 1
         else:
             self._bad[split_id] = "was deleted" if now is None else "was changed"

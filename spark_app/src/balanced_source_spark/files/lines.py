@@ -79,6 +79,7 @@ def first_line(file: pa.NativeFile, offset: int, size: int) -> int:
         return 0
     if offset >= size:
         return size
+    # From the byte before: an offset right behind a line end begins a line.
     at = offset - 1
     while at < size:
         data = file.read_at(min(_LOOK, size - at), at)

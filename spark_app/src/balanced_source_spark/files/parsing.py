@@ -81,6 +81,7 @@ class Parser:
     def _json(self, lines: bytes) -> pa.Table:
         return pa.json.read_json(
             pa.BufferReader(lines),
+            # One block, in one thread: the order of the records must be that of the lines.
             read_options=pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
             parse_options=pa.json.ParseOptions(
                 explicit_schema=self._raw, unexpected_field_behavior="ignore"
@@ -98,6 +99,7 @@ class Parser:
                 delimiter=read.separator,
                 quote_char=read.quote or False,
                 escape_char=read.escape or False,
+                # Quotes are doubled only where no escape character is set: docs/files.md.
                 double_quote=not read.escape,
             ),
             convert_options=pa.csv.ConvertOptions(
@@ -151,6 +153,7 @@ def _by_halves(lines: bytes, parse: Parse) -> Iterator[tuple[bytes, pa.Table | N
     if table is not None:
         yield lines, table
         return
+    # Arrow does not say which line failed: halving finds it in few attempts.
     middle = _middle(lines)
     if middle is None:
         yield lines, None

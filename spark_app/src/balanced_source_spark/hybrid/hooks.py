@@ -52,6 +52,8 @@ class HybridHooks(PlannerHooks):
             try:
                 answers = self._parts[name].ends(inner, own, _own(marks, name))
             except DiscoveryError as error:
+                # The caller knows splits by their outer ids, also in the answers that an error
+                # carries.
                 error.answers = _outer(error.answers, name)
                 raise
             found |= _outer(answers, name)
@@ -78,6 +80,7 @@ class HybridHooks(PlannerHooks):
         return found
 
     def may_skip(self) -> bool:
+        # Splits of all parts are in one micro-batch: the strictest policy counts.
         return all(self._parts[name].may_skip() for name in self._held)
 
     def note_look(self, base: StreamOffset, seen: Look) -> None:

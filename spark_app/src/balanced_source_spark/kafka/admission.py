@@ -46,6 +46,7 @@ class Admission:
             if limits.max_bytes is not None
             else {}
         )
+        # A query that ends by itself takes a micro-batch without progress for the end.
         waited = now - self._began if may_wait else limits.max_delay
         shares = admit(backlog, limits, waited=waited, record_bytes=sizes)
         if any(shares.values()):

@@ -32,6 +32,7 @@ def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
         _key(config), lambda: _made(config), owner=config.get("client.id")
     ) as consumer:
         yield consumer
+        # A position that is kept loses rows: messages beyond the range may have been taken already.
         consumer.unassign()
 
 

@@ -155,9 +155,11 @@ class LossProblems:
         for key, split_ids in gone.items():
             if self._reported.get(key) is not policy:
                 self._report(key, self._gaps(base, seen, split_ids), policy)
+        # Ends the query where nobody else can act.
         if gone:
             self._problems.check_problems()
         else:
+            # The last ends of a topic that is gone say how much of it was not read.
             self._before = seen.ends
 
     def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
@@ -177,6 +179,7 @@ class LossProblems:
         kind, cluster, topic = key
         self._problems.set_problem(key, _MAKERS[kind](cluster, topic, gaps, policy))
         self._reported[key] = policy
+        # Where a log was cut the records that are there now are read: nothing is skipped.
         if policy is OnDataLoss.CONTINUE and kind != "truncated":
             self._losses.add(sum(gap.size for gap in gaps))
 

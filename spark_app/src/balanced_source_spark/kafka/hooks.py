@@ -39,6 +39,7 @@ class KafkaHooks(PlannerHooks):
     def __init__(self, context: PlannerContext[ReadOptions]) -> None:
         self._context = context
         self._parsed = SettingsCache()
+        # Two caches: the newest settings and the joined ones would push each other out.
         self._parsed_known = SettingsCache()
 
     @cached_property

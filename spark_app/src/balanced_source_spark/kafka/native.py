@@ -58,6 +58,7 @@ def read_ranges(
         for r in ranges
     ]
     try:
+        # A kept consumer may hold records of a topic that was deleted and created again since.
         key = (*_key(settings), _renewals_of(settings.cluster, ranges))
         with _pool.borrowed(
             key,
@@ -65,6 +66,7 @@ def read_ranges(
             owner=settings.reader,
             begin=lambda reader: reader.begin(wanted),
         ) as reader:
+            # The reader blocks outside of Python: only to close it ends the wait.
             with settings.interrupt.calls(reader.close):
                 while (batch := reader.next_batch()) is not None:
                     yield pa.record_batch(batch)
@@ -78,6 +80,7 @@ def read_ranges(
     except module.NativeReadStalled as error:
         raise ReadStalledError(str(error)) from None
     except module.NativeReadError as error:
+        # The interrupt closes the reader, which then fails with an error that says nothing.
         if settings.interrupt.is_set:
             raise ReadStalledError(
                 f"cluster {settings.cluster}: the read was interrupted"

@@ -103,6 +103,7 @@ class Pool(Generic[C]):
                 begin(lent)
             yield lent
         except BaseException:
+            # After a failure nobody knows what it has fetched, or where it is.
             lent.close()
             raise
         self._put(_Kept(consumer=lent, key=key, owner=owner, used=time.monotonic()))
@@ -127,9 +128,12 @@ class Pool(Generic[C]):
             fitting = [kept for kept in self._kept if kept.key == key]
             own = next((kept for kept in fitting if kept.owner == owner), None)
             is_full = len(self._kept) >= self._max_kept
+            # The reader's own consumer has fetched ahead for it; another one's is only taken for
+            # want of room.
             taken = own or (fitting[0] if fitting and is_full else None)
             if taken is None:
                 return None, False
+            # Lent to one user at a time: two would move each other's positions.
             self._kept.remove(taken)
             return taken.consumer, own is None
 

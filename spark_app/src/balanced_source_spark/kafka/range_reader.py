@@ -92,6 +92,7 @@ class _Reading:
                 raise ReadStalledError(
                     f"cluster {self._settings.cluster}: the read was interrupted"
                 )
+            # Thousands of short-lived objects would make the garbage collector run in each chunk.
             with collector_paused():
                 accepted = self._accepted(messages)
                 batch = self._batch(accepted) if len(accepted) else None
@@ -109,6 +110,7 @@ class _Reading:
         failed = [m for m in messages if m.error() is not None]
         fine = [m for m in messages if m.error() is None] if failed else messages
         accepted = self._within(Chunk(fine, topic=self._topic))
+        # After the records: the end of a partition is told behind the last of them.
         for message in failed:
             self._on_error(message)
         return accepted
@@ -121,7 +123,9 @@ class _Reading:
         end, begin = self._ends.get(run.key), self._next.get(run.key, 0)
         if end is None or run.last < begin:
             return run.start, run.start  # past its end, or before a seek took effect
+        # Before anything of the run is delivered.
         self._check_term(chunk, run, end)
+        # By offset and not by number: compaction and transaction markers leave gaps.
         if run.last >= end - 1:
             self._finish(run.key)
         else:

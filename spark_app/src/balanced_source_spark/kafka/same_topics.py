@@ -75,6 +75,7 @@ class SameTopics:
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
+        # Under Fail the check runs beside the read, which saves the wait for an answer.
         kept = ranges if self.policy is OnDataLoss.FAIL else self._planned(ranges)
         read_kept = self._read_while_asking if self.policy is OnDataLoss.FAIL else _read
         try:
@@ -124,6 +125,7 @@ class SameTopics:
             found = self._ids(_topics(ranges))
             others = _others(ranges, found)
             missing_since = min(missing_since, time.monotonic()) if others else float("inf")
+            # Another id is certain at once; a missing topic may only be unknown to that broker.
             is_recreated = any(KafkaSplitId.of(r.split_id).topic in found for r in others)
             return is_recreated or time.monotonic() - missing_since >= self.missing
 

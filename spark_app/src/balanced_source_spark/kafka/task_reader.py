@@ -60,6 +60,7 @@ class KafkaTaskReader:
             ]
             settings = partial(self._range_settings, cluster, partition)
             read = partial(self._read_planned, cluster, known.on_data_loss)
+            # Secrets that came with the options never change: a refusal is final.
             can_change = any(secret != GIVEN for secret in cluster.secrets)
             yield from read_with_newest(
                 ranges, settings, read, patience=STALL if can_change else 0.0
@@ -72,6 +73,7 @@ class KafkaTaskReader:
         ranges: Sequence[SplitRange],
         settings: RangeReaderSettings,
     ) -> Iterator[pa.RecordBatch]:
+        # Without ids there is nothing to compare, so no admin client is needed.
         if policy is OnDataLoss.FAIL and all(piece.identity is None for piece in ranges):
             yield from read_ranges(ranges, settings)  # of a state that knows no topic ids
             return

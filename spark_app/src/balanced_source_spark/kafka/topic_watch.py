@@ -40,6 +40,7 @@ class Interrupt:
         """Have `stop` called if the read has to end while this context is open."""
         with self._lock:
             self._stop = stop
+            # It may have been set between the start of the watch and this read.
             if self._is_set:
                 stop()
         try:
