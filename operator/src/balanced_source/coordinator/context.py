@@ -76,12 +76,14 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         copy = CoordinatorContext(self.state, keeps_finished=self.keeps_finished)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
         copy.handled_finished, copy.asked = self.handled_finished, self.asked
+        # What a turn has produced belongs to the coordinator that runs it.
         copy.turn = Turn(now=self.turn.now)
         return copy
 
     def set_readers(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
         """Replace the registered readers, and drop the split requests of removed readers."""
         self.readers = readers
+        # A reader that comes back asks anew with its first report.
         self.asked = {subtask: count for subtask, count in self.asked.items() if subtask in readers}
 
     def renumber_readers(self, numbers: Mapping[int, int]) -> None:
@@ -123,6 +125,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             host.report.positions for host in self.state.hosts.values() if host.report is not None
         ]
         return (
+            # One host is the common case: its table serves as it is, however many splits it has.
             reports[0]
             if len(reports) == 1
             else {s: p for positions in reports for s, p in positions.items()}
@@ -142,12 +145,14 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
         splits, owners = self._checked(new_assignments)
+        # Nothing would change, and an epoch for nothing makes every host adopt it.
         if not owners:
             return
         state = self.state
         revoking, uncovered, reclaimed = dict(state.revoking), {}, set(state.reclaimed)
         for split_id, subtask_id in owners.items():
             host, holder = state.host_of(subtask_id), self._holder(split_id)
+            # It goes back to the host that holds it, so nobody has to let go first.
             if holder == host:
                 revocation = revoking.pop(split_id, None)
                 if revocation is not None and revocation.epoch <= state.epoch:
@@ -156,9 +161,13 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                     # it did, its own position wins.
                     uncovered[split_id] = subtask_id
                     reclaimed.add(split_id)
+            # Nobody holds it. If hosts retain its position, one of them may have read further than
+            # its last report says.
             elif holder is None:
                 uncovered[split_id] = subtask_id
                 (reclaimed.add if split_id in state.retained else reclaimed.discard)(split_id)
+            # Another host reads it: pending until that host has acknowledged an epoch without it.
+            # If it is being revoked already, the first epoch without it still counts.
             elif split_id not in revoking:
                 revoking[split_id] = self._revocation(split_id, holder)
         self.state = replace(
@@ -167,6 +176,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             splits=changed(state.splits, added=splits),
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
+            # An owner looks after its position from now on.
             retained=state.retained.difference(owners),
             reclaimed=frozenset(reclaimed),
         )
@@ -178,12 +188,16 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self._check_registered(set(owners.values()))
         state = self.state
         moved = {s: o for s, o in owners.items() if state.owners[s] != o}
+        # An assigner may answer with what is so already, and that is no epoch.
         if not moved:
             return
+        # Inside a host nothing but the owner changes: both readers read from one Spark checkpoint.
+        # This makes a rescale of 100,000 splits cheap.
         inside = self._inside_one_host(moved)
         self.state = replace(state, owners=changed(state.owners, added=inside))
         self.turn.is_changed = True
         away: dict[int, list[SplitT]] = {}
+        # Splits that change their host need the position at which they are revoked.
         if len(inside) < len(moved):
             for split_id, split in state.splits_now(s for s in moved if s not in inside).items():
                 away.setdefault(moved[split_id], []).append(split)
@@ -195,10 +209,14 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         It needs no position, and nothing is new.
         """
         state = self.state
+        # A host that was never seen holds nothing: its splits are still to be adopted, with a
+        # start.
         holds = [state.hosts[name].phase is not HostPhase.EXPECTED for name in state.members]
+        # One host, and nothing on its way: no split needs to be looked at.
         if len(holds) == 1 and holds[0] and not state.revoking:
             return moved
         n, owners = len(holds), state.owners
+        # Reader i runs on host i mod n, so this compares hosts without a look-up per split.
         return {
             s: o
             for s, o in moved.items()
@@ -211,8 +229,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         if not gone:
             return
         revoking = dict(state.revoking)
+        # Splits that are being revoked keep their first epoch: the host may have adopted it by now.
         holders = {s: h for s in gone if s not in revoking and (h := self._holder(s)) is not None}
         for split_id, split in state.splits_now(holders).items():
+            # The present epoch has the split, so the next one is the first without it.
             revoking[split_id] = Revocation(
                 host=holders[split_id], epoch=state.epoch + 1, split=split
             )
@@ -222,13 +242,19 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             owners=changed(state.owners, dropped=gone),
             splits=changed(state.splits, dropped=gone),
             revoking=revoking,
+            # What is revoked stays in the tracker: it tells whether the host has ever adopted the
+            # split.
             tracker=state.tracker.forget(s for s in gone if s not in revoking),
+            # Without an owner, the Spark checkpoints of the hosts are the only memory besides the
+            # state.
             retained=state.retained | dropped if retain else state.retained,
         )
         self.handled_finished -= dropped
         self.turn.is_changed = True
 
     def finish_splits(self, split_ids: Iterable[SplitId]) -> None:
+        # Where nothing but Spark's checkpoint is stored, a split that is dropped would be listed
+        # and read again.
         if not self.keeps_finished:
             self.revoke_splits(split_ids)
 
@@ -240,6 +266,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def signal_no_more_splits(self, subtask_id: int) -> None:
         if subtask_id not in self.readers:
             raise ContractViolationError(f"reader {subtask_id} is not registered")
+        # Said again and again, it would be an epoch each time.
         if subtask_id not in self.state.no_more_splits:
             self.state = replace(
                 self.state, no_more_splits=self.state.no_more_splits | {subtask_id}
@@ -269,6 +296,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def issue(self, pending: PendingCall, delay: float) -> None:
         """Have a call executed in `delay` seconds."""
+        # Ids are never used twice, so a late answer finds no other call.
         self.last_call += 1
         self.calls = {**self.calls, self.last_call: pending}
         self.turn.effects.append(ExecuteCall(self.last_call, pending.call, delay))
@@ -282,6 +310,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         for subtask_id, given in new_assignments.assignment.items():
             for split in given:
                 split_id = split.split_id
+                # Two owners would deliver the records of the split twice.
                 if owners.setdefault(split_id, subtask_id) != subtask_id:
                     raise ContractViolationError(
                         f"split {split_id} is given to readers {owners[split_id]} and {subtask_id}"
@@ -304,6 +333,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         host = self.state.holder_of(split_id)
         if host is None or split_id in self.state.revoking:
             return host
+        # A host that was never seen in this lineage cannot let go, and nobody waits for it: it
+        # reads nothing before it has registered.
         return None if self.state.hosts[host].phase is HostPhase.EXPECTED else host
 
     def _revocation(self, split_id: SplitId, holder: str) -> Revocation[SplitT]:

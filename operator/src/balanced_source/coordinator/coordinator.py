@@ -111,9 +111,12 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         if (
             restored is not None
             and published != "unknown"
+            # The state is stored before an assignment is published, so an assignment that does not
+            # follow from the state proves that the state is an older copy.
             and registration.is_outdated(state, published, lineage)
         ):
             state = registration.started_over(state, published, least=lineage)
+            # The copy may be older than a host that was added since, and that may hold splits.
             state, self._is_outdated = membership.with_all(state, hosts), True
         self._context: CoordinatorContext[SplitT] = CoordinatorContext(
             state, keeps_finished=keeps_finished
@@ -134,6 +137,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
     @property
     def assignment(self) -> Assignment:
         """The document of the current epoch."""
+        # The table keeps what it returned before, so that most attributes are not made again.
         document = assignment_of(self.state, self.source.reader_settings(), self._attributes)
         return replace(
             document, undiscovered=self.enumerator.undiscovered(), look_ahead=self.source.look_ahead
@@ -156,6 +160,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         It starts from the stored checkpoint, or from the beginning.
         """
         keeps = self._context.keeps_finished
+        # What was decided since the last write was not published either, so nobody has heard of it.
         if stored is not None:
             return type(self)(source, restored=stored, keeps_finished=keeps)
         state, hosts = self.state, tuple(self.state.hosts)
@@ -169,6 +174,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
 
     def fork(self) -> Self:
         """Return an independent copy, for dry runs and exhaustive exploration."""
+        # `__init__` would create an enumerator, and the copy gets a fork of this one.
         copy = object.__new__(type(self))
         copy.source, copy._is_restored, copy._is_outdated = (
             self.source,
@@ -176,6 +182,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
             self._is_outdated,
         )
         copy._must_persist, copy._is_started = self._must_persist, self._is_started
+        # The enumerator needs its own context: it decides through it, into the copy's state.
         copy._context, copy._attributes = self._context.fork(), self._attributes.fork()
         copy.enumerator = self.enumerator.fork(copy._context)
         return copy
@@ -197,9 +204,13 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         self._context.turn = Turn(now=now)
         state = self.state
         self._context.set_readers(
+            # While a recovery waits at the gate, no reader may be given anything, also not by
+            # discovery.
             {s: ReaderInfo(subtask_id=s) for s in self._assignable(range(state.parallelism))}
         )
         self.enumerator.start()
+        # A fresh coordinator deals before hosts register. After a loss of the state that is a
+        # guess, and what hosts hold beats it.
         if not self._is_restored:
             self.enumerator.add_readers(range(state.parallelism))
         # Hosts register again because they see the lineage, so it goes out before anything is
@@ -214,7 +225,9 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         self._publish_new_settings()
         self._open_gate()
         effects = self._settle()
+        # A turn with a new epoch publishes that one. Epoch 0 says nothing, so it is not repeated.
         if self._is_restored and state.epoch and self.state.epoch == state.epoch:
+            # The epoch is stored already, so this does not wait for the effects of the turn.
             effects.insert(0, PublishAssignment(self.assignment))
         return effects
 
@@ -232,6 +245,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         if not self._is_started:
             raise ContractViolationError("the coordinator is not started: call start first")
         self._context.turn = Turn(now=now)
+        # States are immutable, so identity tells cheaply whether the enumerator changed anything.
         before, undiscovered = self.enumerator.snapshot_state(), self.enumerator.undiscovered()
         match event:
             case ReportReceived():
@@ -269,21 +283,27 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
             if parallelism < before
             else []
         )
+        # Positions are read before the revocation, which forgets owners and splits.
         orphans: dict[int, list[SplitT]] = {}
         for split_id, split in self.state.splits_now(homeless).items():
             orphans.setdefault(self.state.owners[split_id], []).append(split)
+        # Until the splits have owners again, the hosts keep the positions: the state may be lost.
         context.revoke_splits(homeless, retain=True)
         still_ended = frozenset(s for s in self.state.no_more_splits if s < parallelism)
         context.state = replace(self.state, parallelism=parallelism, no_more_splits=still_ended)
+        # A reader that is gone never acknowledges, so its events would stay for ever.
         context.state = mailbox.dropped(self.state, range(parallelism, before))
+        # The readers go before their splits come back, so that none of these is given to them.
         context.set_readers({s: reader for s, reader in context.readers.items() if s < parallelism})
         for subtask in sorted(orphans):
             self._take_back(orphans[subtask], subtask)
         self._add_readers(range(before, parallelism))
+        # Last, with all orphans and all new readers known: one rebalance moves the fewest splits.
         self.enumerator.rebalance(RebalanceCause.RESCALE)
 
     def _on_rebalance(self, event: RebalanceRequested) -> None:
         if event.nonce is not None:
+            # The nonce stays in the spec. It is stored, so that a restart does not rebalance again.
             if event.nonce == self.state.rebalance_nonce:
                 return
             self._context.state = replace(self.state, rebalance_nonce=event.nonce)
@@ -315,9 +335,11 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
     def _on_call(self, event: CallCompleted) -> None:
         context = self._context
         pending = context.calls.get(event.call_id)
+        # It was answered already, or asked by a coordinator that this one replaces.
         if pending is None:
             return
         context.calls = {n: call for n, call in context.calls.items() if n != event.call_id}
+        # The handler is known by name, because a fork must call its own enumerator.
         getattr(self.enumerator, pending.handler)(pending.call, event.result)
         if pending.period is not None:
             context.issue(
@@ -328,6 +350,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
 
     def _settle(self, undiscovered: frozenset[str] = frozenset()) -> list[Effect]:
         """End a turn, at whose beginning these scopes were undiscovered."""
+        # First: a host that joins or is forgotten belongs to the epoch of this turn.
         self._set_hosts(membership.followed(self.state))
         context, turn = self._context, self._context.turn
         effects: list[Effect]
@@ -335,12 +358,17 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
             context.state = with_next_epoch(
                 self.state, settings=envelope.digest(self.source.reader_settings())
             )
+            # Write ahead: should the operator die in between, its successor publishes what is
+            # stored.
             effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]
         else:
             effects = [PersistState(self.checkpoint())] if self._must_persist else []
+            # Undiscovered scopes travel without an epoch. A query that ends by itself waits for
+            # this.
             if self.state.epoch and self.enumerator.undiscovered() != undiscovered:
                 effects.append(PublishAssignment(self.assignment))
         self._must_persist = False
+        # Calls and facts come last: what they follow from is stored by then.
         effects += turn.effects
         context.turn = Turn(now=turn.now)
         return effects

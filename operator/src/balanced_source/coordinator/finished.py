@@ -15,6 +15,7 @@ def newly_finished(
     handled: Collection[SplitId],
 ) -> list[SplitId]:
     """Return the owned splits of a report that are read to their end, except the `handled` ones."""
+    # A source whose splits never end needs no look at each split of each report.
     if not source.has_ending_splits:
         return []
     splits = state.splits_now(s for s in report.positions if s in state.splits and s not in handled)

@@ -56,10 +56,14 @@ class HostReports(Generic[SplitT, StateT]):
         return self._context.state
 
     def _on_report(self, report: HostReport) -> None:
+        # The new lineage is beyond that of this report too, so it is refused below: the host must
+        # register again with what it holds.
         if registration.is_ahead(self.state, report):
             self._start_over(report)
         host = self.state.hosts.get(report.host)
         if (
+            # The host left, or the report is of a former lineage or of an attempt that was
+            # replaced: what these say is no longer true of what is read.
             host is None
             or report.lineage < self.state.lineage
             or report.incarnation < max(1, host.incarnation)
@@ -67,6 +71,7 @@ class HostReports(Generic[SplitT, StateT]):
             return
         if report.incarnation > host.incarnation:
             self._register(report)
+        # Documents may come late or twice. An older one would take positions back.
         elif host.report is None or report.sequence > host.report.sequence:
             self._progress(host, report)
 
@@ -88,6 +93,8 @@ class HostReports(Generic[SplitT, StateT]):
         Nobody of the old one is served any more, and the report waits behind the gate.
         """
         before, context = self.state.hosts[report.host], self._context
+        # The new incarnation may have lost its Spark checkpoint. Then these positions are all there
+        # is.
         context.state = registration.absorbed(self.state, report.host)
         if before.phase is HostPhase.RECOVERING and before.report is not None:
             # That report never passed the gate: the enumerator keeps the positions of what nobody
@@ -97,10 +104,13 @@ class HostReports(Generic[SplitT, StateT]):
             ).items():
                 self._take_back(splits, subtask)
         context.state = registration.registered(self.state, report)
+        # A new incarnation reads nothing until it is addressed, so its readers get nothing either.
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
             # nor does a host get anything that is yet to come: it may hold other splits
             context.set_readers({})
+        # A report that waits behind the gate is part of the state. A snapshot without it lost
+        # partitions in Flink (FLINK-40469).
         self._must_persist = True
         self._open_gate()
 
@@ -117,6 +127,7 @@ class HostReports(Generic[SplitT, StateT]):
         context = self._context
         context.state = done.state
         context.turn.is_changed = True
+        # Final positions come before anything is given out: the next owner starts there.
         if done.released:
             self.enumerator.handle_revoked(done.released)
         for subtask, splits in done.back.items():
@@ -124,8 +135,11 @@ class HostReports(Generic[SplitT, StateT]):
         context.set_readers({**context.readers, **done.readers})
         context.state = registration.with_reported(self.state, done.readers, self.source)
         if done.guessed is not None:
+            # Guesses go before the reports are taken in, because they would compete with them.
             self.enumerator.handle_history(done.guessed)
+        # All at once: with one reader after the other, the first one would get everything.
         self.enumerator.add_readers(tuple(done.readers))
+        # After a partial recovery other hosts read on, and nothing of theirs may move (FLIP-537).
         if done.is_full and isinstance(self.source, SupportsSplitReassignmentOnRecovery):
             self.enumerator.rebalance(RebalanceCause.RECOVERY)
         for report in reports:
@@ -134,9 +148,11 @@ class HostReports(Generic[SplitT, StateT]):
     def _progress(self, host: HostState, report: HostReport) -> None:
         phase = HOST.after(host.phase, HostEvent.REPORTED)
         self._set_host(report.host, replace(host, report=report, phase=phase))
+        # Behind the gate a report is part of the stored state, and acknowledges nothing.
         if phase is not HostPhase.ACTIVE:
             self._must_persist = True
             return
+        # It was thought lost, and its readers were dropped then.
         if phase is not host.phase:
             self._add_readers(self.state.subtasks_of(report.host))
         self._acknowledge(report.host, before=host.acknowledged_epoch)
@@ -158,9 +174,11 @@ class HostReports(Generic[SplitT, StateT]):
     def _acknowledge(self, name: str, *, before: int) -> None:
         state = self.state
         epoch = state.hosts[name].acknowledged_epoch
+        # Most reports are heartbeats of an epoch that was acknowledged before.
         if epoch <= before:
             return
         complete = complete_epoch(self.state, name, before)
+        # By holder, not by reader: inside its host a split may have moved since it was recorded.
         tracker = state.tracker.on_checkpoint_complete(epoch, of=state.is_held_by(name))
         self._context.state = replace(state, tracker=tracker)
         self._release(name, epoch)
@@ -179,6 +197,8 @@ class HostReports(Generic[SplitT, StateT]):
             before, {name: report}, is_done=lambda r: r.epoch <= epoch
         )
         self._must_persist |= self.state is not before
+        # Those that are not in `released` have an owner, who learns by a new epoch that it may
+        # begin.
         self._context.turn.is_changed |= len(before.revoking) - len(self.state.revoking) > len(
             released
         )
@@ -189,6 +209,7 @@ class HostReports(Generic[SplitT, StateT]):
         context = self._context
         for numbered in mailbox.fresh_events(self.state, report):
             context.state = mailbox.with_events_seen(self.state, report.host, numbered.number)
+            # The host repeats an event in each report until an assignment has its number.
             context.turn.is_changed = True
             self._deliver(numbered.subtask_id, numbered.event, report.location or None)
         context.state = mailbox.acknowledged(self.state, report)
@@ -205,8 +226,11 @@ class HostReports(Generic[SplitT, StateT]):
         """Pass on what readers lack, except what they were given or is asked since the report."""
         context, ended = self._context, self.state.no_more_splits
         lacking = requests.unanswered(self.state, report, context.asked)
+        # A report may be older than the word that there are no more splits.
         counts = {s: n for s, n in lacking.items() if s in context.readers and s not in ended}
         if counts:
+            # Noted first: the enumerator may answer at once, and each answer is subtracted from
+            # this.
             context.asked = {
                 **context.asked,
                 **{s: context.asked.get(s, 0) + n for s, n in counts.items()},
@@ -215,11 +239,14 @@ class HostReports(Generic[SplitT, StateT]):
 
     def _find_finished(self, report: HostReport) -> None:
         handled = self._context.handled_finished
+        # Many reports show the same end, and the enumerator hears of it once.
         if found := finished.newly_finished(self.state, self.source, report, handled):
             self._context.handled_finished = handled.union(found)
             self.enumerator.handle_finished(sorted(found))
 
     def _take_back(self, splits: list[SplitT], subtask: int) -> None:
+        # The enumerator forgets the end with the split. When a reader has it again, the end is
+        # news.
         self._context.handled_finished = self._context.handled_finished.difference(
             split.split_id for split in splits
         )
@@ -229,12 +256,14 @@ class HostReports(Generic[SplitT, StateT]):
         host = self.state.hosts.get(event.host)
         if (
             host is None
+            # The pods are those of a former attempt, and the next one has registered already.
             or host.incarnation != event.incarnation
             or not HOST.allows(host.phase, HostEvent.GONE)
         ):
             return
         self._set_host(event.host, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
         self._drop_readers(event.host)
+        # Stored, or after a restart the last document of the dead driver would be a sign of life.
         self._must_persist = True
 
     def _on_given_up(self, event: HostGivenUp) -> None:
@@ -242,6 +271,8 @@ class HostReports(Generic[SplitT, StateT]):
         if hosts != self.state.hosts:
             self._on_host_lost(HostLost(event.host, event.incarnation))
             self._set_hosts(hosts)
+            # Nobody waits for the next attempt: its splits go on at the newest reported positions.
+            # They were revoked in this turn, so with the next epoch.
             if event.accepts_duplicates:
                 self._release(event.host, self.state.epoch + 1)
 
@@ -251,9 +282,13 @@ class HostReports(Generic[SplitT, StateT]):
             return
         orphans, numbers = membership.change(self._context, hosts)
         self._must_persist = True
+        # Sorted, so that the outcome does not depend on the order of a mapping.
         for subtask in sorted(orphans):
             self._take_back(orphans[subtask], subtask)
+        # A host without readers comes and goes unnoticed by the others, so nothing moves for it.
         if self.state.members != members:
+            # Before readers are added: the enumerator still knows the readers by their former
+            # numbers.
             self.enumerator.handle_renumbered(numbers)
             self._add_readers(
                 [s for s in range(self.state.parallelism) if s not in self._context.readers]
@@ -276,6 +311,7 @@ class HostReports(Generic[SplitT, StateT]):
         ]
 
     def _add_readers(self, subtasks: Iterable[int]) -> None:
+        # Readers of a lost host, or of one behind the gate, are added when it has come through.
         fresh = self._assignable(subtasks)
         added: dict[int, ReaderInfo[SplitT]] = {
             subtask: ReaderInfo(subtask_id=subtask) for subtask in fresh

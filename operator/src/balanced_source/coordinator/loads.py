@@ -43,6 +43,8 @@ class SplitObservation:
 
     def then(self, position: Position, at: float, decay: float) -> "SplitObservation":
         """Return the observation after a further measurement. Ignores a position that went back."""
+        # A split that was recreated, or whose log was cut, begins again. What was measured still
+        # counts.
         if position is None or self.position is None or position < self.position:
             return SplitObservation(position, at, self.records, self.seconds)
         return SplitObservation(
@@ -74,10 +76,14 @@ class LoadTracker:
         }
         for split_id, position in report.positions.items():
             before = self.observations.get(split_id)
+            # The heartbeat is the host's clock: a report that came late, or another host's clock
+            # behind the former one's, would give a negative span.
             if before is None or at <= before.at:
                 seen[split_id] = before or SplitObservation(position, at)
                 continue
             span = at - before.at
+            # All splits of a report have mostly the same span, and an exponential for each would
+            # cost more than all the rest.
             if (decay := decays.get(span)) is None:
                 decay = decays[span] = math.exp(-span / AVERAGED_OVER)
             seen[split_id] = before.then(position, at, decay)
@@ -109,6 +115,7 @@ def from_json(data: Json) -> LoadTracker:
         s: 2.0 ** (int(steps) / _PER_DOUBLING) for s, steps in columns.decode_map(data).items()
     }
     known = {
+        # Without a position, so the first report after a restart only sets the place to count from.
         s: SplitObservation(None, 0.0, records=rate * AVERAGED_OVER, seconds=AVERAGED_OVER)
         for s, rate in rates.items()
     }

@@ -33,6 +33,7 @@ def with_events_seen(
 def acknowledged(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:
     """Return the state without the events that a host has delivered to its readers."""
     subtasks = frozenset(state.subtasks_of(report.host))
+    # Numbers are counted over all hosts, and each one acknowledges its own readers' events.
     rest = tuple(
         e for e in state.outbox if e.number > report.events_seen or e.subtask_id not in subtasks
     )

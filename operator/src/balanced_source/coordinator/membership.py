@@ -55,7 +55,10 @@ def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts
     check_positive(state.parallelism, wanted)
     kept = {name: _kept(host, is_wanted=name in wanted) for name, host in state.hosts.items()}
     hosts = {name: host for name, host in kept.items() if host is not None}
+    # A host that is added has no readers until its driver has registered. So one that cannot start
+    # costs nothing.
     hosts |= {name: HostState(role=HostRole.JOINING) for name in wanted if name not in hosts}
+    # All members are gone at once. Somebody must have readers, and one that runs can begin now.
     if not _members(hosts):
         first = next((name for name in wanted if hosts[name].phase is HostPhase.ACTIVE), wanted[0])
         hosts[first] = replace(hosts[first], role=HostRole.MEMBER)
@@ -69,8 +72,10 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
     """
     is_expected = host.phase is HostPhase.EXPECTED
     if not is_wanted:
+        # It had no readers, and nobody registered for it, so there is nothing to wait for.
         has_nothing = is_expected and host.role is HostRole.JOINING
         return None if has_nothing else replace(host, role=HostRole.LEAVING)
+    # A host that drains is wanted all the time. What the user wants does not end the drain.
     if host.role is not HostRole.LEAVING:
         return host
     # One that was never seen in this lineage may hold splits, so a gate waits for it.
@@ -86,6 +91,7 @@ def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
     """
     host = state.hosts.get(name)
     others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
+    # Without another host that has registered, its splits would wait for the same thing elsewhere.
     is_there = any(other.phase is not HostPhase.EXPECTED for other in others)
     if (
         host is None
@@ -104,22 +110,27 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
     """
     name, host = event.host, state.hosts.get(event.host)
     others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
+    # Hosts that have not passed the gate cannot take over anything.
     is_there = any(other.phase is HostPhase.ACTIVE for other in others)
     if (
         host is None
+        # Another attempt has registered: it tells by itself where it stopped, and reads on.
         or host.incarnation != event.incarnation
         or host.role is not HostRole.MEMBER
         or not is_there
     ):
         return state.hosts
+    # A host behind the gate is back, and one that never came is overdue, which is another event.
     if host.phase not in (HostPhase.ACTIVE, HostPhase.LOST):
         return state.hosts
+    # With exactly-once delivery only its next attempt can tell which records reached the sink.
     role = HostRole.JOINING if event.accepts_duplicates else HostRole.DRAINING
     return {**state.hosts, name: replace(host, role=role, phase=HostPhase.LOST)}
 
 
 def followed(state: CoordinatorState[SplitT]) -> Hosts:
     """Return the hosts, with those that have registered or released their splits updated."""
+    # Each turn ends here, and in most sources no host comes or goes.
     if all(host.role is HostRole.MEMBER for host in state.hosts.values()):
         return state.hosts
     uncovered = state.tracker.epochs().keys()
@@ -145,11 +156,14 @@ def _has_let_go(
     state: CoordinatorState[SplitT], name: str, uncovered: AbstractSet[SplitId]
 ) -> bool:
     """Whether a host holds no split and no position that its split's next host has yet to adopt."""
+    # It may still read these: only its acknowledgement says where it stopped.
     if any(revocation.host == name for revocation in state.revoking.values()):
         return False
     host = state.hosts[name]
+    # Without an acknowledgement nobody knows what it holds, unless it can hold nothing.
     if host.report is None or not host.acknowledged_epoch:
         return _holds_nothing(state, name)
+    # Until the next host has adopted a split, this host's Spark checkpoint alone has its position.
     return not host.report.positions and uncovered.isdisjoint(host.report.retained)
 
 
@@ -177,10 +191,13 @@ def change(
     )
     numbers = renumbered(before.members, after.members, before.parallelism)
     homeless = [s for s, owner in before.owners.items() if owner not in numbers]
+    # Positions are read before the revocation, which forgets owners and splits.
     orphans: dict[int, list[SplitT]] = {}
     for split_id, split in before.splits_now(homeless).items():
         orphans.setdefault(before.owners[split_id], []).append(split)
+    # Until the splits have owners again, the hosts keep the positions: the state may be lost.
     context.revoke_splits(homeless, retain=True)
+    # After the revocation, which looks for the holders by the former numbers.
     context.state = _renumbered(replace(context.state, hosts=hosts), numbers)
     context.renumber_readers(numbers)
     return orphans, numbers
@@ -198,6 +215,8 @@ def renumbered(before: Sequence[str], after: Sequence[str], parallelism: int) ->
     """
     stay = [name for name in before if name in after]
     pairs = (
+        # The k-th reader of a host remains its k-th. By number modulo hosts, most splits would move
+        # between hosts for nothing.
         zip(_readers(before, n, parallelism), _readers(after, n, parallelism), strict=False)
         for n in stay
     )
@@ -211,6 +230,7 @@ def _readers(hosts: Sequence[str], name: str, parallelism: int) -> range:
 def _renumbered(
     state: CoordinatorState[SplitT], numbers: Mapping[int, int]
 ) -> CoordinatorState[SplitT]:
+    # A host without readers came or went: no number changes, and no table need be copied.
     if all(old == new for old, new in numbers.items()) and len(numbers) == state.parallelism:
         return state
     return replace(

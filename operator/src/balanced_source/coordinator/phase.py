@@ -8,6 +8,7 @@ def source_phase(state: CoordinatorState[SplitT], *, is_finished: bool = False) 
     """Return the phase of the source. `is_finished` is the enumerator's answer."""
     if is_finished:
         return SourcePhase.FINISHED
+    # Epoch 0 may be published too, for calls that a driver makes; it assigns nothing.
     if state.epoch == 0:
         return SourcePhase.DISCOVERING
     if not any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
@@ -20,6 +21,7 @@ def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
 
     Hosts that have not registered do not count.
     """
+    # A host that joins has no readers yet, and may never come.
     hosts = [host for host in state.hosts.values() if host.role is not HostRole.JOINING]
     return min((host.acknowledged_epoch for host in hosts), default=0)
 
@@ -27,6 +29,8 @@ def acknowledged_epoch(state: CoordinatorState[SplitT]) -> int:
 def complete_epoch(state: CoordinatorState[SplitT], name: str, acknowledged: int) -> int:
     """Newest epoch of all active hosts, if host `name`, one of them, holds `acknowledged`."""
     active = [
+        # As if it held that one: asked before and after, it tells whether another epoch is
+        # complete.
         acknowledged if other == name else host.acknowledged_epoch
         for other, host in state.hosts.items()
         if host.phase is HostPhase.ACTIVE

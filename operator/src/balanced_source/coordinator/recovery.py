@@ -59,9 +59,13 @@ class Recovery(Generic[SplitT]):
 def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     """Return the hosts that keep the gate closed for registered hosts; empty if no host waits."""
     phases = {name: host.phase for name, host in state.hosts.items()}
+    # Beside an active host a recovery is partial: it gives the host what it owns, and waits for
+    # nobody.
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return ()
     there = {HostPhase.RECOVERING}
+    # Nobody can hold anything at a first start, so a host that cannot start delays no other. After
+    # a loss, a host that is not there yet may hold splits.
     if not (state.has_history or state.lineage > 1):
         there.add(HostPhase.EXPECTED)  # what was never there holds nothing
     return tuple(
@@ -100,9 +104,12 @@ def recover(
         for name, host in state.hosts.items()
         if host.phase is HostPhase.RECOVERING and host.report is not None
     }
+    # Otherwise a late host would report splits that others read already.
     if not reports or waiting_for(state):
         return None
     reports = _with_one_holder(reports)
+    # The state knows no host, and a host holds something: the state was lost or is new, so what was
+    # decided before is a guess.
     has_history = not any(host.known_from for host in state.hosts.values()) and not all(
         map(is_blank, reports.values())
     )
@@ -110,6 +117,7 @@ def recover(
     # A host that starts anew holds nothing until it is assigned something: its revocations are
     # done.
     state, released = let_go(state, reports)
+    # A host that joins has no readers, so nobody's splits depend on it.
     is_full = reports.keys() >= {
         n for n, host in state.hosts.items() if host.role is not HostRole.JOINING
     }
@@ -118,6 +126,8 @@ def recover(
     state = _apply_positions(state, source, reports, known)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
+    # A split that some host has adopted is no guess. Only those that still wait for a first
+    # adoption are.
     guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
     # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts
@@ -146,18 +156,22 @@ def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]
     """
     holder: dict[SplitId, str] = {}
     former: dict[str, set[SplitId]] = {}
+    # By epoch: each epoch gives a split to one host, and epochs grow over all lineages.
     for name in sorted(reports, key=lambda name: reports[name].epoch):
         for split_id in reports[name].positions:
             before = holder.get(split_id)
             holder[split_id] = name
             if before is None:
                 continue
+            # Reading on with either would deliver the records of the other twice.
             if reports[before].epoch == reports[name].epoch:
                 raise ContractViolationError(
                     f"split {split_id} is reported by host {before} and by host {name}: one of"
                     " their Spark checkpoints was restored from an older copy, or is used by two"
                     " applications"
                 )
+            # The host with the earlier epoch let go when it registered; its checkpoint cannot know
+            # that.
             former.setdefault(before, set()).add(split_id)
     return {name: _letting_go(report, former.get(name, ())) for name, report in reports.items()}
 
@@ -169,6 +183,7 @@ def _letting_go(report: HostReport, gone: Collection[SplitId]) -> HostReport:
         report,
         owners={s: o for s, o in report.owners.items() if s not in gone},
         positions={s: p for s, p in report.positions.items() if s not in gone},
+        # The position is kept as a retained one, which can only move the split forward.
         retained={**report.retained, **{s: report.positions[s] for s in gone}},
     )
 
@@ -189,11 +204,13 @@ def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: boo
     matching = [
         r
         for r in reports.values()
+        # A recreated split has the id of the former one, whose positions mean other records.
         if not is_other(r.attributes.get(split_id, {}), split.attributes())
     ]
     position = newest(
         *(p for r in matching for p in (r.retained.get(split_id), r.positions.get(split_id)))
     )
+    # A guess may be beyond the reports (Latest was looked up later), and would skip records.
     if position is None or not is_guess:
         position = newest(position, split.position)
     return position
@@ -210,6 +227,8 @@ def _with_first_words(
     guessed = {s for s, o in state.owners.items() if not state.hosts[state.host_of(o)].known_from}
     held: dict[SplitId, int] = {}
     for name, report in reports.items():
+        # Only the first word of a host counts. Later its report may be older than what was decided:
+        # an old report beside moved splits gave two owners (FLINK-40710).
         subtasks = state.subtasks_of(name) if not state.hosts[name].known_from else ()
         held |= {s: o for s, o in report.owners.items() if o in subtasks and s in guessed}
     return replace(state, owners={**state.owners, **held}) if held else state
@@ -234,12 +253,16 @@ def _apply_positions(
     for split_id in known:
         owner = state.owners.get(split_id)
         name = state.host_of(owner) if owner is not None else ""
+        # Nobody has it, or a host that goes on, whose own reports tell where it is.
         if name not in reports:
             continue
         split, report = state.splits[split_id], reports[name]
         reported = report.attributes.get(split_id)
+        # This was decided knowing the host, so the epochs tell whether report or assignment is
+        # newer.
         if state.hosts[name].known_from:
             moved[split_id] = state.split(split_id)
+        # The holder has the word, also backwards: its Spark checkpoint is the truth.
         elif split_id in report.positions:
             position = report.positions[split_id]
             moved[split_id] = source.create_split(
@@ -247,6 +270,7 @@ def _apply_positions(
             )
         else:
             is_same = reported is not None and not is_other(reported, split.attributes())
+            # The stop that the host knows counts too: a new look-up may have found another end.
             attributes = reported if is_same and reported is not None else split.attributes()
             position = _furthest(reports, split, is_guess=split_id in epochs)
             moved[split_id] = source.create_split(split_id, position, attributes)
@@ -263,6 +287,7 @@ def _uncovered(
     back: dict[int, list[SplitT]] = {}
     for split_id, owner in state.owners.items():
         report = reports.get(state.host_of(owner))
+        # A host that is not recovering may still adopt the split: it is told in the assignment.
         if report is not None and split_id not in report.positions:
             back.setdefault(owner, []).append(state.splits[split_id])
     return dict(sorted(back.items()))
@@ -288,12 +313,17 @@ def _activate(
         for name, host in state.hosts.items()
     }
     recovering = {subtask for name in reports for subtask in state.subtasks_of(name)}
+    # What the host reports by itself needs no start in the assignment any more.
     known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
     return replace(
         state,
         hosts=hosts,
         tracker=state.tracker.forget(known),
+        # The new incarnation was told nothing; the enumerator says it again when it adds the
+        # readers.
         no_more_splits=state.no_more_splits - recovering,
+        # Events are bound to one incarnation. The enumerator sees the new one by `add_readers`, and
+        # says again what matters.
         outbox=tuple(e for e in state.outbox if e.subtask_id not in recovering),
     )
 
@@ -308,6 +338,7 @@ def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> 
     host, since = state.hosts[name], state.tracker.epoch_of(split_id)
     if host.phase is not HostPhase.RECOVERING or host.report is None:
         return False
+    # 0 is an epoch that is not published yet, so no report can know of the split.
     return not host.known_from or since is None or 0 < since <= host.report.epoch
 
 
@@ -337,6 +368,7 @@ def _readers(
                 retained_splits=tuple(kept.get(subtask, ())),
                 is_first_report=_is_first(state, name),
             )
+    # No reader of such a host can report for it. Another one does, or its positions would be lost.
     if readers and (
         idle := {name: report for name, report in reports.items() if not state.subtasks_of(name)}
     ):
@@ -371,6 +403,7 @@ def _unclaimed(
         _reported_split(source, report, decided, split_id, position)
         for report in reports
         for split_id, position in sorted({**report.retained, **report.positions}.items())
+        # An owned split has its position from its holder.
         if split_id not in state.owners
     ]
 
@@ -384,6 +417,7 @@ def _reported_split(
 ) -> SplitT:
     """A reported split at the position that counts."""
     attributes, split = report.attributes.get(split_id, {}), decided.get(split_id)
+    # The decided one is of another life of this id, so its position does not belong to the report.
     if split is None or is_other(attributes, split.attributes()):
         return source.create_split(split_id, position, attributes)
     return split
@@ -414,6 +448,7 @@ def _reporting_subtask(
 
     Its owner now, else the one that had it, else any.
     """
+    # The enumerator gives a split back to the reader that reports it, so the owner goes first.
     for candidate in (state.owners.get(split_id), report.owners.get(split_id)):
         if candidate is not None and candidate in subtasks:
             return candidate

@@ -27,13 +27,18 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
     A host that has registered in this lineage has only adopted epochs of it. If it holds a later
     epoch than ours, or other owners in the same epoch, somebody published after our copy was made.
     """
+    # Lineages only grow, so a later one was begun after our copy was made.
     if report.lineage != state.lineage:
         return report.lineage > state.lineage
     host = state.hosts.get(report.host)
+    # A first registration in this lineage may bring any epoch: the host may know more than a new
+    # state does.
     if host is None or not host.known_from or report.incarnation < host.incarnation:
         return False
     if report.epoch > state.epoch:
         return True
+    # The same number may stand for another decision: an epoch was published after our copy was
+    # made, and this driver has it in memory.
     is_acknowledgement = (
         host.phase is HostPhase.ACTIVE and host.acknowledged_epoch < report.epoch == state.epoch
     )
@@ -58,6 +63,7 @@ def is_outdated(
     stored, announced = (state.lineage, state.epoch), (published.lineage, published.epoch)
     if stored != announced:
         return announced > stored
+    # A restored copy may have gone its own way up to the same number.
     return published.parallelism != state.parallelism or published.owners != visible_owners(state)
 
 
@@ -71,6 +77,7 @@ def started_over(
         seen: the document that tells so; the lineage and the epoch are beyond its.
         least: of the new lineage.
     """
+    # Nothing of the hosts is kept but their names: what was known of them may be of another time.
     hosts = {
         n: HostState(phase=HOST.after(h.phase, HostEvent.FORGOTTEN)) for n, h in state.hosts.items()
     }
@@ -78,6 +85,7 @@ def started_over(
     return replace(
         state,
         lineage=max(state.lineage + 1, lineage + 1, least),
+        # Epochs grow over all lineages: of two hosts that hold a split, the later epoch decides.
         epoch=max(state.epoch, epoch),
         hosts=hosts,
         outbox=(),
@@ -87,6 +95,7 @@ def started_over(
 
 def _owners_on(state: CoordinatorState[SplitT], host: str) -> Mapping[SplitId, int]:
     owners = visible_owners(state)
+    # The common case, without a look at each of 100,000 splits.
     if len(state.hosts) == 1:
         return owners
     subtasks = frozenset(state.subtasks_of(host))
@@ -99,6 +108,7 @@ def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[Spl
     if report is None:
         return state
     subtasks = frozenset(state.subtasks_of(name))
+    # Only the report had the newest positions, and it is replaced by that of the new incarnation.
     known = state.splits_now(s for s, o in state.owners.items() if o in subtasks)
     return replace(state, splits=changed(state.splits, added=known))
 
@@ -118,7 +128,9 @@ def registered(state: CoordinatorState[SplitT], report: HostReport) -> Coordinat
     )
     return replace(
         state,
+        # A host does not adopt an epoch that is not beyond its own.
         epoch=max(state.epoch, report.epoch),
+        # If one host comes from former times, others may too, and a gate waits for them.
         has_history=state.has_history or is_former,
         hosts={**state.hosts, report.host: waits},
     )
@@ -135,6 +147,7 @@ def unclaimed(
             split = source.create_split(
                 split_id, report.positions[split_id], report.attributes.get(split_id, {})
             )
+            # The former owner may be of another parallelism, or of another host by now.
             unknown.setdefault(subtasks[owner % len(subtasks)], []).append(split)
     return dict(sorted(unknown.items()))
 
@@ -152,6 +165,7 @@ def with_reported(
         split.split_id: (subtask, split)
         for subtask, reader in readers.items()
         for split in reader.reported_splits
+        # What was decided since the report wins, or the split would have two owners.
         if split.split_id not in state.owners and not source.deals_anew(split.split_id)
     }
     if not kept:

@@ -23,11 +23,14 @@ def unanswered(
     """
     if not report.requests:
         return {}
+    # Given since that report: the host has not adopted these yet, so it counts them as missing.
     given = Counter(
         owner for split_id, owner in state.owners.items() if split_id not in report.positions
     )
     subtasks = frozenset(state.subtasks_of(report.host))
     lacking = {
+        # A request is a level. Without the subtraction each report would ask for the same again,
+        # and readers would hoard splits.
         s: n - given[s] - asked.get(s, 0)
         for s, n in sorted(report.requests.items())
         if s in subtasks

@@ -36,6 +36,7 @@ def let_go(
         The state, and those of the splits that nobody owns, sorted.
     """
     done = {s: r for s, r in state.revoking.items() if r.host in reports and is_done(r)}
+    # Each acknowledgement asks, and seldom is anything on its way.
     if not done:
         return state, []
     final = {s: r.split.at(_final_position(state, reports[r.host], r)) for s, r in done.items()}
@@ -44,9 +45,12 @@ def let_go(
         state,
         revoking={s: r for s, r in state.revoking.items() if s not in done},
         splits={**state.splits, **{s: final[s] for s in moving}},
+        # For the next owner the split is new: it is covered when that host has adopted it.
         tracker=state.tracker.forget(done).record(moving),
+        # The final position is known now, so nothing that a host retains can be newer.
         reclaimed=state.reclaimed - done.keys(),
     )
+    # Sorted, so that the outcome does not depend on the order of a mapping.
     return after, [final[s] for s in sorted(done) if s not in moving]
 
 
@@ -59,6 +63,7 @@ def _final_position(
     """
     split = revocation.split
     since = state.tracker.epoch_of(split.split_id)
+    # It adopted the split, so it knows: what it reads counts as it says.
     if since is None or 0 < since <= report.epoch:
         return reported_position(report, split)
     is_reclaimed = split.split_id in state.reclaimed

@@ -48,9 +48,11 @@ class SourceGroups(Generic[KeyT]):
     def hear(self, key: KeyT, report: SourceWatermark, *, stamp: Hashable, now: float) -> bool:
         """A source says how far it is. The same `stamp` again is no sign of life, and False."""
         known = self._members.get(key)
+        # What it was told before is of the other group.
         if known is None or known.report.group != report.group:
             self._members[key] = _Member(report, stamp, now)
             return True
+        # The same document seen again, after a restart of a watch: its driver may be dead.
         if known.stamp == stamp:
             return False
         known.report, known.stamp, known.heard_at = report, stamp, now
@@ -71,6 +73,7 @@ class SourceGroups(Generic[KeyT]):
             (
                 other.report.watermark
                 for _, other in self._others(key)
+                # A source that is gone or hangs must not hold the others for ever.
                 if now - other.heard_at < patience
             ),
             default=MAX_WATERMARK,
@@ -85,8 +88,10 @@ class SourceGroups(Generic[KeyT]):
         if member.sent is None:
             return 0.0
         since = now - member.sent_at
+        # No more often than once in a while: each word is a write to the API server.
         if self._is_news(member, wanted):
             return max(0.0, TELL_INTERVAL - since)
+        # Nobody holds it back, so it need not know whether the operator is still there.
         if wanted == MAX_WATERMARK:
             return None
         return max(0.0, TELL_INTERVAL - since, member.report.idle_timeout / SIGNS_OF_LIFE - since)

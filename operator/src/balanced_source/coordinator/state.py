@@ -63,6 +63,7 @@ class HostState:
         """Newest epoch that this incarnation has adopted durably; 0 if none yet."""
         if self.report is None or self.phase is not HostPhase.ACTIVE:
             return 0
+        # Before it is addressed, the epoch of a report is what its checkpoint was restored from.
         return self.report.epoch if self.report.epoch >= self.addressed_epoch > 0 else 0
 
     @property
@@ -90,6 +91,7 @@ def without_former(report: HostReport, splits: Mapping[SplitId, SplitT]) -> Host
     former = {
         s
         for s, attributes in report.attributes.items()
+        # Ids are names. What tells a recreated topic from the former one is its identity.
         if s in splits and is_other(attributes, splits[s].attributes())
     }
     if not former:
@@ -109,6 +111,7 @@ def reported_position(report: HostReport, split: SplitT) -> Position:
     counts.
     """
     split_id = split.split_id
+    # The report is of a former split by this id, whose positions mean other records.
     if is_other(report.attributes.get(split_id, {}), split.attributes()):
         return split.position
     if split_id in report.positions:
@@ -133,10 +136,12 @@ def believed_position(
         is_reclaimed: see `CoordinatorState`.
     """
     split_id, known = split.split_id, split.position
+    # The report is of a former split by this id, whose positions mean other records.
     if is_other(report.attributes.get(split_id, {}), split.attributes()):
         return known
     if since is None or 0 < since <= report.epoch:
         return report.positions.get(split_id, known)
+    # A host may have read on after its last report, before it let go, and retains where it stopped.
     if is_reclaimed:
         return newest(known, report.positions.get(split_id), report.retained.get(split_id))
     return newest(known, report.positions.get(split_id))
@@ -234,6 +239,7 @@ class CoordinatorState(Generic[SplitT]):
 
         Cheap for many splits.
         """
+        # Looked up once: `holder_of` would ask for the members anew for each of 100,000 splits.
         revoking, owners, subtasks = self.revoking, self.owners, frozenset(self.subtasks_of(host))
 
         def is_held(split_id: SplitId) -> bool:
@@ -257,6 +263,7 @@ class CoordinatorState(Generic[SplitT]):
     def positions(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Position]:
         """Newest known positions of many owned splits."""
         reports = [self.hosts[name].report for name in self.members]
+        # One table for all: `epoch_of` looks through all open epochs for each split.
         epochs, owners, n = self.tracker.epochs(), self.owners, len(reports)
         return {s: self._position(s, reports[owners[s] % n], epochs.get(s)) for s in split_ids}
 
@@ -271,6 +278,7 @@ class CoordinatorState(Generic[SplitT]):
     def _position(
         self, split_id: SplitId, report: HostReport | None, since: int | None
     ) -> Position:
+        # The common case first: the host has adopted the split, and reports where it is.
         if report is not None and since is None and split_id in report.positions:
             return report.positions[split_id]
         split = self.splits[split_id]
@@ -283,8 +291,11 @@ class CoordinatorState(Generic[SplitT]):
 
 def with_next_epoch(state: CoordinatorState[SplitT], *, settings: str) -> CoordinatorState[SplitT]:
     """Return the state in its next epoch, with the digest of the reader settings published."""
+    # What was assigned in this turn is covered by whoever adopts this epoch.
     tracker = state.tracker.on_checkpoint(state.epoch + 1)
     reclaimed = (
+        # Once its host has adopted a split, the host's own position counts, and nothing that was
+        # retained.
         state.reclaimed.intersection(tracker.uncovered_since(0)) if state.reclaimed else frozenset()
     )
     return replace(

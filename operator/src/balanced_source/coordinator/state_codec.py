@@ -28,6 +28,7 @@ def _upgrade_1(body: Json) -> Json:
     """
     coordinator = body["coordinator"]
     hosts = [[name, _upgrade_host_1(host)] for name, host in coordinator["hosts"]]
+    # Version 1 does not say whether hosts came from former times: a gate waits for all, to be safe.
     added = {"hasHistory": True, "settings": "", "reclaimed": []}
     return {**body, "coordinator": {**coordinator, **added, "hosts": hosts}}
 
@@ -104,6 +105,7 @@ def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
         "hosts": [[name, _host_to_json(host)] for name, host in state.hosts.items()],
         "owners": columns.encode_map(state.owners),
         "splits": encode_tables(
+            # As reported, not as assigned: reports of active hosts are not part of the state.
             state.positions(state.owners),
             {split_id: state.splits[split_id].attributes() for split_id in state.owners},
         ),
@@ -134,6 +136,7 @@ def _coordinator_from_json(data: Any, source: Source[SplitT, StateT]) -> Coordin
         lineage=int(data["lineage"]),
         epoch=int(data["epoch"]),
         parallelism=int(data["parallelism"]),
+        # Drivers number readers by this order, which a document does not keep.
         hosts=in_host_order({name: _host_from_json(host) for name, host in data["hosts"]}),
         owners=columns.decode_map(data["owners"]),
         splits=decode_splits(data["splits"], source),
@@ -182,6 +185,7 @@ def _host_to_json(host: HostState) -> Json:
         "addressedEpoch": host.addressed_epoch,
         "eventsSeen": host.events_seen,
         "knownFrom": host.known_from,
+        # Left out where it says nothing, so that an operator of an older version can take over.
         **({"role": host.role.value} if host.role is not HostRole.MEMBER else {}),
     }
 

@@ -30,11 +30,13 @@ class SplitAssignmentTracker:
 
     def record(self, assigned: Owned) -> Self:
         """Splits were given to subtasks; an earlier record of the same split is replaced."""
+        # Only the newest assignment of a split has to be covered.
         cleared = self.forget(assigned)
         return replace(cleared, uncheckpointed={**cleared.uncheckpointed, **assigned})
 
     def on_checkpoint(self, checkpoint_id: int) -> Self:
         """A checkpoint was taken: all that was recorded so far belongs to it."""
+        # An epoch that only moves splits inside a host covers nothing new.
         if not self.uncheckpointed:
             return self
         closed = {**self.by_checkpoint.get(checkpoint_id, {}), **self.uncheckpointed}
@@ -52,6 +54,7 @@ class SplitAssignmentTracker:
         """
         kept: dict[int, Owned] = {}
         for taken, owned in self.by_checkpoint.items():
+            # Epochs are adopted in order, so a later one covers all earlier ones of this holder.
             rest = owned if taken > checkpoint_id else {s: o for s, o in owned.items() if not of(s)}
             if rest:
                 kept[taken] = rest
@@ -92,6 +95,7 @@ class SplitAssignmentTracker:
     def forget(self, split_ids: Iterable[SplitId]) -> Self:
         """The splits have no owner any more, or get another one."""
         gone = frozenset(split_ids)
+        # Called for each assignment: mostly everything is covered, and nothing need be copied.
         if not gone or not (self.uncheckpointed or self.by_checkpoint):
             return self
 

@@ -33,6 +33,7 @@ class AttributeTable:
     def of(self, splits: Mapping[SplitId, SourceSplit]) -> Attributes:
         """Split → attributes, of those splits that have any."""
         before = self._splits
+        # Tables are replaced, never changed, so the same object has the same attributes.
         if splits is before:
             return self._attributes
         self._splits = splits
@@ -57,6 +58,7 @@ class AttributeTable:
             for s in itertools.chain(gone, (s for s, attributes in fresh.items() if not attributes))
             if s in known
         ]
+        # The same object when nothing is different: whoever compares two versions sees it at once.
         return changed(known, added=added, dropped=dropped) if added or dropped else known
 
 
@@ -74,6 +76,8 @@ def assignment_of(
     The `table` of an earlier assignment makes this faster.
     """
     owners = visible_owners(state)
+    # What its host has not adopted needs a start, and its epoch: what the host holds by that name
+    # from before is of former times.
     since = {
         s: epoch
         for epoch, owned in state.tracker.by_checkpoint.items()
@@ -95,11 +99,15 @@ def assignment_of(
             name for name, host in state.hosts.items() if host.role is not HostRole.MEMBER
         ),
         owners=owners,
+        # Only these: what a host has adopted goes on at the host's own position.
         starts=state.positions(since),
         since=since,
+        # The whole table where every split is visible, so that it need not be copied.
         attributes=attributes
         if owners is state.owners
         else {s: attributes[s] for s in owners if s in attributes},
+        # Also what is on its way: the host that lets go keeps the position, should the state be
+        # lost.
         retained=state.retained | state.reclaimed | state.revoking.keys(),
         no_more_splits=state.no_more_splits,
         events=state.outbox,
@@ -110,11 +118,13 @@ def assignment_of(
 
 def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:
     """Return the owners without splits that another host must release first: those are pending."""
+    # Mostly nothing is on its way, and 100,000 owners need not be copied.
     if not state.revoking:
         return state.owners
     return {
         split_id: owner
         for split_id, owner in state.owners.items()
         if (revocation := state.revoking.get(split_id)) is None
+        # Its holder may read on when it gets the split back: nobody else has it.
         or revocation.host == state.host_of(owner)
     }
