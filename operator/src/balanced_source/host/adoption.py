@@ -28,8 +28,11 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     owned = owned_by(assignment, host)
     fresh = {s: _start(offset, assignment, s) for s in owned if not _goes_on(offset, assignment, s)}
     positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in owned}
+    # A host that gives a split away keeps its position until the next host has it, or nobody but
+    # the operator would know it.
     held = {**offset.retained, **offset.positions}
     retained = {s: held[s] for s in _kept(assignment) if s in held and s not in owned}
+    # A leadership belongs to a position. At another one, or in another log, it would hide a cut.
     unmoved = {
         s
         for s in offset.terms
@@ -49,6 +52,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
         term_ends={s: ends for s, ends in offset.term_ends.items() if s in unmoved},
         attributes={
             **{s: a for s, a in offset.attributes.items() if s in retained},
+            # The assignment wins for owned splits: stops and identities are decided there.
             **{s: a for s, a in assignment.attributes.items() if s in owned},
         },
         journal=_kept_journal(offset.journal, owned.keys() - fresh.keys()),
@@ -67,6 +71,8 @@ def _kept(assignment: Assignment) -> frozenset[SplitId]:
 
 def go_on(offset: StreamOffset) -> StreamOffset:
     """The offset from which a further micro-batch of the same epoch goes on."""
+    # Starts count in the micro-batch that adopts an epoch only. Repeated, they would read records
+    # again.
     return replace(offset, starts={}, closings=0) if offset.starts or offset.closings else offset
 
 
@@ -89,6 +95,7 @@ def _busy_hosts(assignment: Assignment) -> tuple[str, ...]:
 
 def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
     """Splits of the readers that run on `host`."""
+    # One host is the common case: the table serves as it is.
     if _busy_hosts(assignment) == (host,):
         return assignment.owners
     readers = frozenset(readers_on(assignment, host))
@@ -103,6 +110,8 @@ def _kept_journal(
 
 
 def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:
+    # What was assigned later is new to this host, whatever it holds by that name: the split moved
+    # away and back, or was recreated.
     is_held = split_id in offset.positions and assignment.since.get(split_id, 0) <= offset.epoch
     return is_held and _is_same(offset, assignment, split_id)
 
@@ -115,11 +124,15 @@ def _is_same(offset: StreamOffset, assignment: Assignment, split_id: SplitId) ->
 
 def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> Position:
     is_kept = split_id in assignment.retained and _is_same(offset, assignment, split_id)
+    # The operator may not have heard of the last progress before it took the split away.
     own = (offset.positions, offset.retained) if is_kept else ()
     tables = (*own, assignment.starts)
     known = [table[split_id] for table in tables if split_id in table]
     if not known:
+        # A guess would lose or repeat records.
         raise ContractViolationError(
             f"epoch {assignment.epoch} assigns split {split_id} without a position"
         )
+    # Of the same split the newer position counts: it has one reader at a time, so positions only
+    # grow.
     return max((position for position in known if position is not None), default=None)

@@ -53,6 +53,7 @@ def watermarks(
     for split_id, position in positions.items():
         record = following.get(split_id)
         bound = ends.get(split_id, position) if record is None else record.offset
+        # It may be further behind: what was admitted before is not read to its end.
         if position < bound:
             result[split_id] = aligned
         else:
@@ -90,9 +91,11 @@ def slowest(
     for split_id, mark in watermarks(aligned, positions, ends, following).items():
         if mark == aligned:
             return None
+        # An idle split holds nobody back. One beyond what is admitted is ahead, not behind.
         if mark is None and (split_id in idle or positions[split_id] < ends.get(split_id, 0)):
             continue
         time = mark if mark is not None else last_seen.get(split_id)
+        # An empty split without any time may get old records yet, so it holds the others.
         if time is None:
             return None
         least = min(least, time)
@@ -113,6 +116,7 @@ def advance(
     """
     if slowest is None or slowest == MAX_WATERMARK:
         return aligned
+    # Never back: what was admitted once may have been read.
     return max(aligned, min(slowest, others) + max_drift)
 
 

@@ -31,8 +31,10 @@ def equalise(
         rounded up.
     """
     loads = {reader: sum(map(length, ranges)) for reader, ranges in shares.items()}
+    # Rounded up, or a rest would have no reader that may take it.
     target = max(max_records, -(-sum(loads.values()) // max(1, len(loads))))
     result = {reader: list(ranges) for reader, ranges in shares.items()}
+    # Falling, because receivers are taken from the end of the list: the emptiest first.
     receivers = sorted(
         (r for r in loads if loads[r] < target), key=lambda r: (loads[r], r), reverse=True
     )
@@ -43,10 +45,12 @@ def equalise(
             moved = _hand_over(
                 result[donor], result[receiver], min(surplus, target - loads[receiver])
             )
+            # The rest of the donor cannot be cut: its positions are no numbers.
             if moved == 0:
                 break
             surplus -= moved
             loads[receiver] += moved
+            # A full reader is not tried again, which bounds the number of cuts.
             if loads[receiver] >= target:
                 receivers.pop()
     return {reader: tuple(ranges) for reader, ranges in result.items()}
@@ -71,9 +75,11 @@ def _hand_over(donor: list[SplitRange], receiver: list[SplitRange], wanted: int)
         return 0
     piece = donor[longest]
     size = length(piece)
+    # Whole ranges move uncut: a cut makes two readers open the same split.
     if size <= wanted:
         receiver.append(donor.pop(longest))
         return size
+    # The tail goes, so the owner's range begins where the split stands.
     cut = int(piece.end or 0) - wanted
     donor[longest] = replace(piece, end=cut)
     receiver.append(replace(piece, start=cut))

@@ -101,6 +101,8 @@ def needs_check(mark: Mark, answer: SplitEnd) -> bool:
     """
     if None not in (mark.identity, answer.identity) and mark.identity != answer.identity:
         return False  # another log
+    # An end before the mark may also be that of an open transaction. Only the check can tell. A
+    # later leader may have cut the log, and filled it beyond the mark again.
     return answer.end < mark.position or (
         mark.term is not None and answer.term not in (None, mark.term)
     )
@@ -135,16 +137,21 @@ def look(
         if answer is None or split_id in lost:
             continue
         attributes = base.attributes.get(split_id, {})
+        # Offsets of a former split must never be used on the one that has its id now.
         if is_other(attributes, {} if answer.identity is None else {IDENTITY: answer.identity}):
             recreated.add(split_id)
+        # Reading on unchecked could mix records of two logs, so the split waits for the check.
         elif needs_check(mark, answer) and answer.checked != mark:
             continue
+        # Other records have the offsets behind the cut, so positions behind it mean nothing.
         elif answer.cut is not None and answer.cut < mark.position:
             cuts[split_id] = answer.cut
         else:
+            # The stop is that of the offset in use: the newest assignment may be another epoch.
             ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
         if answer.term is not None and split_id not in recreated:
             terms[split_id] = answer.term
+            # What was learned about another mark does not cover the records up to this one.
             if answer.checked == mark:
                 pasts[split_id] = answer.past
     return Look(
@@ -186,6 +193,7 @@ def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[Spl
 
 def with_confirmed(base: StreamOffset, found: Mapping[SplitId, Confirmed]) -> StreamOffset:
     """Returns `base` in the leaderships that confirmed its marks, so that none is checked twice."""
+    # A split that moved since has another mark, of which nothing was confirmed.
     newer = {s: found[s] for s, mark in marks(base).items() if s in found and found[s].mark == mark}
     if not newer:
         return base

@@ -16,10 +16,13 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
         offset: up to which everything is delivered.
         assignment: newest one that the host has seen.
     """
+    # An epoch that is not adopted may bring more splits.
     if offset.epoch == 0 or offset.epoch != assignment.epoch:
         return False
+    # A host without readers may get some again, so it waits until the source has ended.
     if not assignment.no_more_splits.issuperset(offset.readers or range(assignment.parallelism)):
         return False
+    # Its reader found the end, which nobody knew before: such a split has no stop.
     done = offset.journal.finished if offset.journal is not None else frozenset()
     left = [s for s in offset.positions if s not in done]
     stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in left}
@@ -46,6 +49,7 @@ def with_ends(offset: StreamOffset) -> Mapping[SplitId, Mapping[str, Json]]:
     """
     done = offset.journal.finished if offset.journal is not None else frozenset()
     known = offset.attributes
+    # The operator does not see the journal: a stop in the report tells it that a split is read.
     found = [s for s in done if s in offset.positions and STOP not in known.get(s, {})]
     return (
         {**known, **{s: {**known.get(s, {}), STOP: offset.positions[s] or 0} for s in found}}

@@ -162,8 +162,11 @@ class Attempt:
 
     def looked(self, found: JournalRecord | None) -> Self:
         """The record was read."""
+        # Another attempt may have won, or this one did and its answer was lost. In both cases only
+        # what is sealed may be emitted.
         if found is not None:
             return replace(self, step=Emit(found, is_buffered=found == self.own))
+        # The buffer is kept: after a lost answer the same record is sealed, not another one.
         return replace(self, step=Fetch() if self.own is None else Seal(self.own))
 
     def fetched(self, record: JournalRecord) -> Self:
@@ -177,6 +180,7 @@ class Attempt:
         match result:
             case SealResult.SEALED if self.own is not None:
                 return replace(self, step=Emit(self.own, is_buffered=True))
+            # The record that is there now decides what is emitted, whoever created it.
             case SealResult.SEALED | SealResult.TAKEN | SealResult.UNKNOWN:
                 return replace(self, step=LookUp())
             case _:
@@ -201,6 +205,7 @@ def run(attempt: Attempt, journal: Journal, fetch: "Fetcher") -> Emit:
                 return emit
             case _:
                 assert_never(attempt.step)
+    # Failing is safe: nothing was emitted, and Spark runs the task again.
     raise JournalError(
         f"the journal takes the record of micro-batch {attempt.key.number} of reader "
         f"{attempt.key.reader}, and does not have it afterwards: check the store of journalLocation"
@@ -231,12 +236,15 @@ def close(
         JournalError: the store cannot be reached.
     """
     final = []
+    # Every reader gets a record, so that a late attempt finds its key taken and can only lose.
     for reader in readers:
         key = RecordKey(name, number, reader)
         found = journal.read(key)
         if found is None:
+            # Not the result but the record counts: a late attempt may have been first.
             journal.seal(JournalRecord(key=key))
             found = journal.read(key)
+        # An answer was lost. Going on without the record would drop what a task may have emitted.
         if found is None:
             return None
         final.append(found)
@@ -255,6 +263,8 @@ def folded(
     after: dict[SplitId, Position] = {}
     for record in records:
         for split_id, end in record.ends.items():
+            # Two readers of a split, or a gap before it, mean that records were delivered twice or
+            # lost.
             if split_id in after or record.starts.get(split_id) != starts.get(split_id):
                 raise ContractViolationError(
                     f"micro-batch {record.key.number} of reader {record.key.reader} does not"

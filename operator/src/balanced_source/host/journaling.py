@@ -54,6 +54,7 @@ class Share:
             own = split_id in self.starts
             if own and record.starts.get(split_id) == self.starts[split_id]:
                 continue
+            # Emitting the sealed range of another start would repeat or skip records.
             raise ContractViolationError(
                 f"the journal says that micro-batch {self.key.number} of reader {self.key.reader}"
                 f" begins split {split_id} at {record.starts.get(split_id)!r}, but the query at"
@@ -64,11 +65,13 @@ class Share:
 def shares(end: StreamOffset) -> tuple[Share, ...]:
     """Return one share per reader, or none at all if there is nothing to read."""
     point = end.journal
+    # A closing micro-batch repeats the point of the one before it, whose records are delivered.
     if point is None or end.closings:
         return ()
     owned = _unread(end, point)
     if not owned:
         return ()
+    # A reader without splits has a share too: each micro-batch has a task per reader.
     return tuple(_share(end, point, reader, owned.get(reader, ())) for reader in end.readers)
 
 
@@ -98,6 +101,7 @@ def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[
 
     Their readers looked for more, and met no limit.
     """
+    # A reader that met a limit left records behind, and may not have looked at every split.
     looked = {r.key.reader for r in records if not r.has_more}
     return frozenset(s for s, owner in end.owners.items() if owner in looked and s in end.positions)
 
@@ -118,6 +122,7 @@ def millis_behind(
     """
     found = list(records)
     behind = {s: millis for record in found for s, millis in record.behind.items()}
+    # Without any number the source does not know this at all, which is not the same as unknown.
     if not behind or end.journal is None:
         return {}
     done = end.journal.finished.union(*(record.finished for record in found))
@@ -139,6 +144,7 @@ def next_end(base: StreamOffset, point: JournalPoint) -> StreamOffset:
     return replace(
         base,
         journal=replace(point, finished=finished | _stopped(base)),
+        # Ranges cannot be cut between readers while nobody knows where they end.
         max_records_per_reader=None,
     )
 

@@ -56,6 +56,7 @@ class ReaderHost:
         Older lineages and epochs, and those for another incarnation, change nothing.
         """
         addressed = assignment.incarnations.get(self.name)
+        # Documents come late and out of order. What an earlier lineage said counts no more.
         if addressed is None or assignment.lineage < self.lineage or self.phase is Phase.FENCED:
             return self
         if assignment.lineage > self.lineage:
@@ -71,11 +72,14 @@ class ReaderHost:
                 self, phase=phase, lineage=assignment.lineage, assignment=None, events_seen=0
             )
             return anew.on_assignment(assignment)
+        # A newer attempt reads this host's splits. Reading on would deliver records twice.
         if addressed > self.incarnation:
             return self.on_fenced()
+        # The document may change without an epoch, but what is adopted changes with epochs only.
         is_old = self.assignment is not None and assignment.epoch <= self.assignment.epoch
         if is_old or addressed < self.incarnation:
             return self
+        # Acknowledged events leave the report; the others stay in it until they are acknowledged.
         taken = assignment.events_seen.get(self.name, 0)
         return replace(
             self, assignment=assignment, outbox=tuple(e for e in self.outbox if e.number > taken)
@@ -106,11 +110,14 @@ class ReaderHost:
         Raises:
             ContractViolationError: the assignment gives a split without a position.
         """
+        # Before the registration nothing may be read: others may have got the splits meanwhile.
         if not INCARNATION.allows(self.phase, IncarnationEvent.ADOPTED):
             return self, None
         if self.assignment is not None and self.assignment.epoch > self.durable.epoch:
             phase = INCARNATION.after(self.phase, IncarnationEvent.ADOPTED)
             return replace(self, phase=phase), adopt(self.durable, self.assignment, host=self.name)
+        # A host that has only registered holds splits of its checkpoint, which may be another's
+        # now.
         return self, go_on(self.durable) if self.phase is Phase.READING else None
 
     def take_events(self) -> tuple[Self, tuple[NumberedEvent, ...]]:
@@ -122,6 +129,7 @@ class ReaderHost:
         assignment = self.assignment
         if (
             assignment is None
+            # A reader has its splits before it hears of them.
             or assignment.epoch > self.durable.epoch
             or self.phase is not Phase.READING
         ):
@@ -151,6 +159,7 @@ class ReaderHost:
         while it runs.
         """
         assignment, durable = self.assignment, self.durable
+        # What a host holds before it is addressed may be another's, so it cannot say what it lacks.
         if assignment is None or not assignment.look_ahead or self.phase is not Phase.READING:
             return {}
         unread = Counter(
@@ -177,6 +186,7 @@ class ReaderHost:
         problems: tuple[Problem, ...] = (),
     ) -> HostReport | None:
         """What to write; None while there is nothing to say, or it is not ours to say any more."""
+        # What is committed is not known yet, or another attempt reports for this host.
         if self.phase in (Phase.STARTING, Phase.FENCED):
             return None
         durable = self.durable
@@ -189,6 +199,7 @@ class ReaderHost:
             epoch=durable.epoch,
             parallelism=durable.parallelism,
             owners=durable.owners,
+            # Committed, not planned: another host that starts at a planned end would skip records.
             positions={s: self.committed.get(s, durable.starts.get(s)) for s in durable.positions},
             retained=durable.retained,
             attributes=with_ends(durable),

@@ -27,8 +27,10 @@ def reachable(
     """
     limits = ends if targets is None else targets
     held = {s: p or 0 for s, p in base.positions.items()}
+    # A query that ends by itself must read up to its targets, so it waits for silent leaders.
     is_skipped = frozenset(silent) if targets is None else frozenset[SplitId]()
     return {
+        # Never less than the position: an end may be an old answer, or that of an open transaction.
         s: p if s in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0)))
         for s, p in held.items()
     }
@@ -56,6 +58,7 @@ def advance(
     """
     reached = {**positions, **cuts}
     moved = {s for s, p in reached.items() if p != (base.positions[s] or 0)}
+    # The leadership belongs to the position. Where nothing was read, the former one still holds.
     kept = {s: term for s, term in base.terms.items() if s in reached and s not in moved}
     terms = {**kept, **{s: terms[s] for s in moved if s in terms}}
     past = {**base.term_ends, **{s: term_ends[s] for s in moved if s in term_ends}}

@@ -61,6 +61,7 @@ class Observation:
     @property
     def millis_behind(self) -> int | None:
         """Milliseconds by which the slowest split is behind; None while that of any is unknown."""
+        # One unknown split may be the slowest, so the whole is unknown too.
         known = [millis for millis in self.behind.values() if millis is not None]
         return max(known) if known and len(known) == len(self.behind) else None
 
@@ -135,6 +136,7 @@ def observe(
         ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
         behind: see `Observation`.
     """
+    # An end that is older than the position, such as one of a slow answer, is no negative lag.
     lags = {
         s: max(0, ends[s] - _number(p)) if s in ends else None for s, p in end.positions.items()
     }

@@ -40,14 +40,18 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
             term = end.terms.get(split_id)
             piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity, term=term)
             ranges.setdefault(end.owners[split_id], []).append(piece)
+    # A micro-batch without records needs no tasks; it adopts an epoch all the same.
     if not ranges:
         return ()
+    # A reader without ranges has a task too, so the number of tasks is that of readers.
     shares: Mapping[int, Sequence[SplitRange]] = {
         reader: ranges.get(reader, ()) for reader in end.readers
     }
+    # The limit is in the offset, because a replay must cut in the same places.
     if end.max_records_per_reader is not None:
         shares = equalise(shares, max_records=end.max_records_per_reader)
     return tuple(
+        # Sorted, so that a replay has equal partitions whatever the order of the tables was.
         ReaderPlan(subtask_id=reader, ranges=tuple(sorted(share, key=lambda r: r.split_id)))
         for reader, share in shares.items()
     )
