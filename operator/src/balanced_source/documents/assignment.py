@@ -131,6 +131,8 @@ def version_of(assignment: Assignment) -> int:
 
     Drivers of older images go on reading sources that need nothing newer.
     """
+    # The newest need decides. A driver that ignored idle hosts would number its readers
+    # differently.
     if assignment.idle_hosts:
         return 6
     if assignment.calls:

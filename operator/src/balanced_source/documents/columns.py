@@ -99,6 +99,7 @@ def _encode_values(values: list[Json]) -> list[Json]:
 def _encode_lasts(lasts: list[Any]) -> list[Json]:
     if not isinstance(lasts[0], int):
         return lasts
+    # The common case, all partitions of a topic, without a loop over them in Python.
     if lasts == list(range(lasts[0], lasts[0] + len(lasts))):
         return [[lasts[0], len(lasts)]]
     runs: list[list[int]] = []
@@ -116,6 +117,7 @@ def _decode_lasts(lasts: Json) -> Iterator[Any]:
             yield item
             continue
         first, count = item
+        # Before the range is made: a few bytes can name any number of splits.
         if not 0 < count <= MAX_SPLITS:
             raise ValueError(f"a run of {count} splits; 1 to {MAX_SPLITS} are possible")
         yield from range(first, first + count)

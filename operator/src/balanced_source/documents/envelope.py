@@ -86,6 +86,8 @@ def decode(kind: DocumentKind, text: str, *, source: str | None = None) -> Json:
         raise CorruptDocumentError(
             f"{kind.name}: changed by another program since it was written (digest differs)"
         )
+    # A source that was created again under the same name must not go on from its predecessor's
+    # documents.
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(
             f"{kind.name}: belongs to source {_plain(content['source'])}, not to {source}"
@@ -142,6 +144,7 @@ def digest(content: Mapping[str, Json]) -> str:
 
 def _is_untouched(text: str, written: Json, content: Mapping[str, Json]) -> bool:
     try:
+        # By its text or by its content: the same JSON may be written with other spaces.
         return written in (_hash(_without_digest(text, written)), digest(content))
     except (ValueError, RecursionError):
         # half of a character, or too deep: we have not written that

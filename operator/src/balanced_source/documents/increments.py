@@ -52,6 +52,7 @@ def encode(assignment: Assignment, *, source: str, base: Base | None) -> tuple[s
     if base is not None and (text := _small_increment(assignment, source, base)) is not None:
         return text, base
     text = whole.encode(assignment, source=source)
+    # A small assignment is published whole, so that people can read it.
     if len(text) <= storage.PLAIN_LIMIT:
         return text, None
     fresh = Base(assignment, text, _digest(text))
@@ -79,12 +80,14 @@ def apply(document: str, base: Base, *, source: str | None = None) -> Assignment
     body = envelope.decode(KIND, document, source=source)
 
     def build(content: dict[str, Any]) -> Assignment:
+        # Upon another base the tables would be wrong, and nothing else would tell.
         if content["base"] != base.digest:
             raise CorruptDocumentError("the increment builds upon another base")
         tables: dict[str, Any] = {
             name: _applied(getattr(base.assignment, name), content[name]) for name in _TABLES
         }
         retained = _applied(dict.fromkeys(base.assignment.retained), content["retained"])
+        # The rest is written in the oldest version that can say it, which may be older than ours.
         rest = envelope.upgraded(whole.KIND, content["rest"], int(content["version"]))
         return replace(whole.from_json(rest), **tables, retained=frozenset(retained))
 
@@ -99,6 +102,7 @@ def _small_increment(assignment: Assignment, source: str, base: Base) -> str | N
     # adopted.
     starts = len(base.assignment.starts)
     is_outdated = 2 * starts > len(known) and 4 * len(assignment.starts) < len(known)
+    # Decided before the increment is encoded, which would be thrown away.
     if is_changed_much or is_outdated:
         return None
     text = _increment(assignment, source, base, owners)
@@ -141,12 +145,15 @@ class _Difference:
 
     @classmethod
     def between(cls, before: Mapping[SplitId, Any], after: Mapping[SplitId, Any]) -> "_Difference":
+        # Tables are replaced, never changed, so the same object has no difference.
         if before is after:
             return cls()
+        # Starts are gone at once when all splits are adopted: no need to name each.
         if before and not after:
             return cls(gone=None)
         changed = dict(different(before, after))
         fresh = sum(s not in before for s in changed)
+        # The count tells without a search whether anything is gone at all.
         is_smaller = len(after) < len(before) + fresh
         return cls(changed, [s for s in before if s not in after] if is_smaller else ())
 

@@ -79,6 +79,7 @@ def part_names(document: str) -> tuple[str, ...]:
 
 def lay_out(content: Content) -> tuple[Blob, tuple[Part, ...]]:
     """The head, still without its parts, and the parts: none if everything fits into the head."""
+    # The increment stays in the head: it changes with each epoch, and the parts seldom.
     if content.base is not None:
         return pack(content.document), cut(content.base)
     try:
@@ -114,13 +115,16 @@ def allocate(
         StateError: there are too many parts.
     """
     wanted = {part.digest for part in parts}
+    # What is stored already need not be written again, also after an attempt that failed.
     known = {ref.digest: ref.number for ref in (*written, *named) if ref.digest in wanted}
     used, last = (
         {*known.values(), *(ref.number for ref in named)},
         max((ref.number for ref in named), default=-1),
     )
+    # After the newest number first: a late reader may still read the parts of the former head.
     free = [n for i in range(PARTS) if (n := (last + 1 + i) % PARTS) not in used]
     fresh = [part for part in parts if part.digest not in known]
+    # One half holds the stored document, so the next one has the other half.
     if len(fresh) > len(free) or len(parts) > PARTS // 2:
         size = sum(len(part.data) for part in parts)
         raise StateError(
@@ -168,6 +172,7 @@ def assemble(head: Blob, parts: Sequence[Blob]) -> Content:
     if not refs:
         return Content(unpack(head))
     joined = join(refs, parts)
+    # A head with parts and a document of its own is an increment, and the parts are its base.
     has_document = PLAIN_KEY in head.data or packed_in(head) is not None
     return Content(unpack(head), joined) if has_document else Content(joined)
 

@@ -147,11 +147,14 @@ def _bounded(packed: bytes) -> bytes:
         unpacker = (
             zlib.decompressobj(wbits=31) if packed.startswith(_GZIP) else bz2.BZ2Decompressor()
         )
+        # One byte more than is allowed, so that a document of exactly the limit is told from a
+        # larger one.
         raw += unpacker.decompress(packed, MAX_DOCUMENT - len(raw) + 1)
         if len(raw) > MAX_DOCUMENT:
             raise ValueError(f"it has more than {MAX_DOCUMENT} bytes")
         if not unpacker.eof:
             raise EOFError("its end is missing")
+        # A compressed file may consist of several, one behind the other.
         packed = unpacker.unused_data
     return raw
 

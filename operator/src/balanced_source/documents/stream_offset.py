@@ -96,6 +96,7 @@ class StreamOffset:
 
 def to_json(offset: StreamOffset) -> dict[str, Json]:
     """For Spark; equal offsets give equal text. Written in the oldest version that can say it."""
+    # What says nothing is left out, so that a driver of an older version can read the offset.
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
     source: dict[str, Json] = {"source": offset.source} if offset.source else {}
     terms: dict[str, Json] = {"terms": columns.encode_map(offset.terms)} if offset.terms else {}
@@ -122,6 +123,7 @@ def to_json(offset: StreamOffset) -> dict[str, Json]:
 
 
 def _version(offset: StreamOffset) -> int:
+    # The oldest version that can say it: a downgrade goes on wherever nothing newer is needed.
     if any(offset.term_ends.values()):
         return VERSION
     if offset.journal is not None:
@@ -140,6 +142,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
     """
     try:
         version = int(data["version"])
+        # Guessing what newer software meant would lose or repeat records.
         if version > VERSION:
             raise IncompatibleVersionError("the stream offset", found=version, supported=VERSION)
         return StreamOffset(

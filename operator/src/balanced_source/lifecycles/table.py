@@ -48,6 +48,7 @@ class Lifecycle(Generic[PhaseT, EventT]):
         try:
             return self.moves[phase, event]
         except KeyError:
+            # What the table lacks was not thought of, so no decision that follows can be trusted.
             raise ContractViolationError(
                 f"{self.name}: {event.value!r} cannot happen while {phase.value}"
             ) from None
