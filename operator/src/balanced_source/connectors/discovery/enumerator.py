@@ -98,12 +98,15 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self.state.unassigned.keys(),
             self.transient.in_flight | self.transient.doubtful,
         )
+        # A scope that readers hold splits of is discovered. A look-up under way still has its first
+        # start option, such as Latest.
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
         self.context.forget_splits(unwanted)
         self._confirm((self.state.unassigned.keys() - waiting) & listed)
         self._set_retention_alarm()
+        # At the end: all reports must be taken in before anything is given out.
         self._assign()
 
     def _confirm(self, reported: Collection[SplitId]) -> None:
@@ -126,6 +129,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         scopes = scopes_held(readers, self.source).intersection(self.source.scopes())
         self.state, dropped = without_guesses(self.state, readers, guessed, self.source)
         self.context.forget_splits(dropped)
+        # What was dropped as a guess is found again, and begins at its beginning.
         for scope in sorted(scopes):
             self._ask(scope, delay=0.0)
 
@@ -156,6 +160,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self.state,
             unassigned={**self.state.unassigned, **wanted},
             preferred={**self.state.preferred, **dict.fromkeys(wanted, subtask_id)},
+            # It may have to be read on from an older position.
             finished=self.state.finished.difference(s.split_id for s in splits if not is_read(s)),
         )
 
@@ -183,6 +188,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
         changed: set[str] = set()
         for split in splits:
+            # Only now its final position is known: a return goes on there.
             if (entry := retained.get(split.split_id)) is not None:
                 retained[split.split_id] = replace(entry, split=split)
             elif split.split_id in unassigned:
@@ -207,6 +213,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         same = frozenset(
             scope
             for scope in self.transient.answered.intersection(source.scopes(), before.scopes())
+            # Where the question is the same, the former answer still counts and assignment goes on.
             if source.discover(scope, 0) == before.discover(scope, 0)
         )
         self.transient = replace(self.transient, answered=same)
@@ -226,6 +233,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self._keep_scopes(frozenset(self.source.scopes()))
         policy = self.source.assigner.identity
         if policy != self.state.assigner:
+            # Splits move for a policy that a user chose, not for a state that names none (version
+            # 1).
             is_other = self.state.assigner is not None
             self.state = replace(
                 self.state, assigner=policy, rebalance_due=self.state.rebalance_due or is_other
@@ -244,6 +253,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
     def handle_discovery(self, call: Discover, result: Discovered | CallFailure) -> None:
         """Completion of a `Discover`."""
         scope = call.scope
+        # An answer that was overtaken by a newer question may show an older state of the scope.
         if self.transient.rounds.get(scope) != call.round or scope not in self.source.scopes():
             return
         self.transient = self.transient.confirmed(scope, self.source.scope_of)
@@ -259,16 +269,21 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
 
         Ignored if its scope was taken out of the source meanwhile.
         """
+        # A reader has reported these splits meanwhile, or its scope is gone: the answer is a guess
+        # now.
         if not self.transient.is_looking_up(call):
             return
         self.transient = self.transient.looked_up(call)
         result = checked_splits(call, result, frozenset(call.split_ids))
         if isinstance(result, CallFailure):
+            # Its first discovery is not over: the splits that failed must still start where the
+            # user said.
             self.transient = replace(
                 self.transient, incomplete=self.transient.incomplete | {call.scope}
             )
             self._scope_failed(call.scope, result.error)
         else:
+            # The subscription may have changed while the start was looked up.
             fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
             self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
             for text in (
@@ -309,6 +324,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         self.transient = self.transient.listed(scope, result)
+        # First what was recreated: a new split must not inherit anything of the former one.
         listed = self._without_replaced(scope, result)
         unsure = self._find_removed(scope, listed, result)
         self._find_new(scope, listed)
@@ -330,7 +346,9 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         if not replaced:
             return result.split_ids
         if self.source.may_lose:
+            # Told before the removal, which drops the positions that the message names.
             self._report_gone(replaced, exists=True)
+            # Should a host still report a former one of these, another discovery confirms it first.
             self.transient = replace(self.transient, doubtful=self.transient.doubtful | replaced)
             self._remove(
                 replaced,
@@ -338,6 +356,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
                 forget=True,
             )
             return result.split_ids
+        # With `Fail` the new ones are not read: somebody has to decide about the lost records.
         problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
         self.transient = replace(
             self.transient, problems={**self.transient.problems, scope: problem}
@@ -360,12 +379,14 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         others = {
             s: n for s, n in self.transient.missing.items() if self.source.scope_of(s) != scope
         }
+        # One blind discovery must not remove what exists: a broker may not list it for a moment.
         counts = {s: self.transient.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
         self.transient = replace(
             self.transient,
             missing={**others, **{s: n for s, n in counts.items() if s not in removed}},
         )
+        # Told before the removal, which drops the positions that the message names.
         self._report_gone(removed, exists=False)
         self._remove(removed - retained, "not listed any more")
         self.transient = replace(
@@ -381,6 +402,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         ):
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
         returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
+        # A former split of this id must be let go of first, or it would have two readers.
         leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
         self.transient = self.transient.awaits(scope, leaving)
         if returning:
@@ -415,6 +437,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
                 return ()
 
     def _mark_discovered(self, scope: str) -> None:
+        # From now on new splits start at their beginning, whatever the start option says
+        # (FLINK-32019).
         if scope not in self.state.discovered and self.transient.is_settled(scope):
             self.state = replace(self.state, discovered=self.state.discovered | {scope})
 
@@ -428,6 +452,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         owned = self.context.current_assignments()
         last = {s: self.context.assigned_split(s) for s in gone if s in owned}
         last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
+        # After the last positions were taken: the context forgets them.
         self.context.revoke_splits(gone, retain=keep)
         # What nobody has read has no position to keep, only a start that was looked up.
         kept = last if keep and self.context.has_reports() else {}

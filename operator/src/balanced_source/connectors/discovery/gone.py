@@ -29,9 +29,11 @@ def retained_and_absent(
         split_id
         for split_id, entry in state.retained.items()
         if split_id not in listed.split_ids
+        # Each is told of once.
         and split_id not in transient.named
         and source.scope_of(split_id) == scope
         and source.subscribes(split_id)
+        # Nothing is lost with a split that was read to its end.
         and not is_read(entry.split)
     )
 
@@ -51,6 +53,7 @@ def unread(
     owned = context.current_assignments()
     known = {s: state.retained[s].split for s in deleted if s in state.retained}
     known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
+    # The owner's position is the newest, so it replaces what was retained.
     known |= {s: context.assigned_split(s) for s in deleted if s in owned}
     return source.unread(
         [x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists

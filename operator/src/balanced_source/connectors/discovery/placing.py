@@ -80,10 +80,12 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
 
     def _assign(self) -> None:
         """Give owners to all that may have one, then tell readers if that was all."""
+        # A rebalance before all scopes have answered would be followed by another one.
         may_move = self.state.rebalance_due and self.transient.is_sure(self.source.scopes())
         pending = [s for s in self.state.unassigned if self._is_confirmed(s)]
         if pending or may_move:
             self._place(pending, may_move=may_move)
+        # Readers are told after all splits are given, because no split may follow this word.
         if self._is_complete():
             for subtask in self.context.registered_readers():
                 self.context.signal_no_more_splits(subtask)
@@ -97,20 +99,26 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
 
     def _place(self, pending: Collection[SplitId], *, may_move: bool) -> None:
         state, n = self.state, self.context.current_parallelism()
+        # Its former reader gets a split back, unless parallelism fell: that moves nothing without
+        # need.
         kept = {s: o for s in pending if (o := state.preferred.get(s, n)) < n}
         question = self._question(
             [s for s in pending if s not in kept], cause=self.transient.cause if may_move else None
         )
         if kept:
+            # They count as load, so that others go where there is room.
             question = replace(question, owners={**question.owners, **kept})
         changes = assigners.place(self.source.assigner, question)
         wanted = {**kept, **changes}
         readers = self.context.registered_readers()
+        # A reader that is not there yet gets its splits when it registers.
         self._give({s: o for s, o in wanted.items() if o in readers})
         is_done = all(o in readers for o in wanted.values())
+        # The rebalance stays due until every move of it could be made.
         self.state = replace(
             self.state, rebalance_due=state.rebalance_due and not (may_move and is_done)
         )
+        # Loads must settle after moves before a drift can be measured again.
         if may_move and self.transient.drift is not None:
             self.transient = replace(
                 self.transient, drift=self.transient.drift.moved(self.context.now())
@@ -123,6 +131,7 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         owners, finished = self.context.current_assignments(), self.state.finished
         return assigners.Placement(
             parallelism=self.context.current_parallelism(),
+            # A split that is read to its end is no load, though it still has an owner.
             owners={s: o for s, o in owners.items() if s not in finished} if finished else owners,
             pending=pending,
             may_move=cause is not None,
@@ -136,6 +145,8 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         for split_id, subtask in owners.items():
             if split_id in pending:
                 given.setdefault(subtask, []).append(pending[split_id])
+        # Splits that have an owner need no object: mostly they stay at their host, at its own
+        # position.
         self.context.move_splits({s: o for s, o in owners.items() if s not in pending})
         self.state = replace(
             self.state,
@@ -148,6 +159,8 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         """Whether no further split can appear: discovery runs once, and has told everything."""
         if not self.source.discovers_once or self.undiscovered():
             return False
+        # A finished split without an owner needs none any more: no application may run that could
+        # take it.
         waiting = self.state.unassigned.keys() - self.state.finished
         return self.transient.answered.issuperset(self.source.scopes()) and not (
             self.transient.is_unsettled or waiting

@@ -31,6 +31,7 @@ def _is_former(
     context: SplitEnumeratorContext[SplitT],
 ) -> bool:
     attributes = {IDENTITY: identity}
+    # Attributes only, because this is asked for each listed split: the newest position costs more.
     if split_id in context.current_assignments():
         return is_other(context.assigned_attributes(split_id), attributes)
     retained = state.retained.get(split_id)

@@ -59,6 +59,7 @@ class _Taken(Generic[SplitT]):
         """
         split_id = split.split_id
         if self.source.retention > 0:
+            # A deadline that runs goes on: a report must not prolong it.
             entry = self.retained.get(split_id, Retained(split=split, until=self.until))
             self.retained[split_id] = replace(entry, split=_further(entry.split, split))
         else:
@@ -97,6 +98,7 @@ def take_reported(
         preferred=dict(state.preferred),
         retained=dict(state.retained),
     )
+    # What readers read comes first, because it has the word about where a split stands.
     for reader in readers:
         for split in reader.reported_splits:
             taken.take(split, reader.subtask_id, is_read=True)
@@ -156,6 +158,8 @@ def without_guesses(
     guesses = {
         s
         for s in state.unassigned
+        # A split of a scope that hosts have seen, and that none of them holds, is newer than what
+        # they hold: it begins at its beginning.
         if source.scope_of(s) in held and (s in guessed or s not in state.preferred)
     }
     gone = guesses | {s for s, split in state.unassigned.items() if is_wrong(split)}
@@ -163,6 +167,7 @@ def without_guesses(
         state,
         unassigned={s: x for s, x in state.unassigned.items() if s not in gone},
         preferred={s: o for s, o in state.preferred.items() if s not in gone},
+        # What the readers report of these counts, not what was retained without them.
         retained={s: entry for s, entry in state.retained.items() if s not in reported},
     )
     return after, frozenset(gone - reported.keys())

@@ -124,6 +124,8 @@ class TransientState:
             self,
             failures={**self.failures, scope: failures},
             problems={**self.problems, scope: error} if failures >= threshold else self.problems,
+            # A scope that fails has been asked: known splits of it go on, and hold up no other
+            # scope.
             answered=self.answered | {scope},
         )
 
