@@ -69,6 +69,7 @@ def faults_of_ids(ids: Collection[Any]) -> Iterator[WrongAnswer]:
                 "ids that are tuples of str and int, and not empty",
             )
             return
+    # Ids are sorted, and Python cannot compare a text with a number.
     examples = {tuple(map(type, split_id)): split_id for split_id in ids}
     if len(examples) > 1:
         one, other, *_ = examples.values()
@@ -91,6 +92,7 @@ def refused(call: AsyncCall, fault: WrongAnswer) -> CallFailure:
 def in_words(call: AsyncCall, failure: CallFailure) -> CallFailure:
     """Return a failure as a sentence, if it is an exception that nobody raised on purpose."""
     error = failure.error
+    # It was raised on purpose, and says what to do.
     if isinstance(error, BalancedSourceError):
         return failure
     scope, why = str(getattr(call, "scope", "")), f"{type(error).__name__}: {error}"

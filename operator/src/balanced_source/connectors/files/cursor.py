@@ -190,10 +190,13 @@ def take(
         ends: whether only files count that were there at the first listing.
         extent: which files they are.
     """
+    # Some pages are kept, so that one listing serves several; all might not fit into memory.
     sifted = _sifted(cursor, listed, keep=SPARE * limit)
     is_whole = extent is Extent.WHOLE
+    # A listing that is not whole leaves out files before the horizon, and cannot tell.
     too_late = _too_late(cursor.before, sifted.before) if is_whole else 0
     until = cursor.until
+    # Files that come while a source with an end is read are not part of it.
     if ends and until is None:
         until = sifted.nearest.newest
     behind = sorted((*sifted.known, *sifted.nearest.files))
@@ -201,6 +204,7 @@ def take(
     taken = new[:limit]
     window |= {_hash(file.path): Seen(file.modified, _hash(file.identity)) for file in taken}
     newest = max([cursor.newest, *(file.modified for file in taken)])
+    # The horizon must not pass new files that wait for the next page.
     left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
     horizon = _horizon(cursor.horizon, _taken(behind, window, left), newest=newest, late=late)
     before = sifted.before if is_whole else dict(cursor.before)
@@ -220,6 +224,7 @@ def take(
         else _floor(behind, horizon, sifted.nearest.lowest),
         partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )
+    # What is left is enough for another page: the next call need not list again.
     rest = tuple(behind) if len(new) > 2 * limit else ()
     return Taken(tuple(taken), after, len(new) > limit, too_late, changed, rest)
 
@@ -269,6 +274,7 @@ def _sorted_out(
                 new.append(file)
         elif seen.state != state:
             changed.append(file.path)
+            # Told once: the window has the file as it is now.
             window[name] = Seen(file.modified, state)
     return new, tuple(changed), window
 
@@ -285,7 +291,9 @@ def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> 
     All files before it must be taken.
     """
     oldest = newest - round(late * _NANOS)
+    # Earlier than `late` allows where the window is full: the state must stay bounded.
     count = max(bisect_left(taken, Key(oldest, "")), len(taken) - WINDOW)
+    # Never back: what is before the horizon is not known by name any more.
     return max(former, taken[count - 1]) if count else former
 
 
@@ -297,6 +305,8 @@ def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> d
         for name, seen in window.items()
         if name not in passed and seen.modified >= horizon.modified
     }
+    # Files that vanished stay for a while, because a listing of a network file system may lack a
+    # file for a moment.
     if len(kept) <= 2 * WINDOW:
         return kept
     newest = sorted(kept.items(), key=lambda item: (item[1].modified, item[0]))[-2 * WINDOW :]
@@ -312,6 +322,7 @@ def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
     for bucket, counter in now.items():
         known = former.get(bucket, Counter())
         more = counter.files - known.files
+        # The same number with another digest: one came, and another one vanished.
         total += more if more > 0 else int(more == 0 and counter.digest != known.digest)
     return total
 

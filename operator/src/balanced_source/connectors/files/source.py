@@ -249,6 +249,7 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         extent=extent,
     )
     if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
+        # The former cursor stays, so nothing is lost when somebody has decided.
         return Listed(Page(cursor=call.cursor, refusal=why))
     new = [
         block

@@ -94,6 +94,7 @@ def blocks(file: File, *, split_bytes: int, is_splittable: bool) -> tuple[BlockS
     """
     if file.size <= 0:
         return ()
+    # A small rest would cost a split of its own, with little to read.
     count = max(1, (file.size + split_bytes // 2) // split_bytes) if is_splittable else 1
     begins = [number * split_bytes for number in range(count)]
     stops = [*begins[1:], file.size]

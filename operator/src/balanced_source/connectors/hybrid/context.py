@@ -76,6 +76,8 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
 
     def current_assignments(self) -> Mapping[SplitId, int]:
         everything = self._context.current_assignments()
+        # Asked several times in a turn: the coordinator's table is replaced when it changes, so the
+        # same object has the same splits.
         if self._own is None or self._own[0] is not everything:
             self._own = everything, self._of_part(everything)
         return self._own[1]
@@ -140,6 +142,7 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
         period: float | None = None,
     ) -> None:
         wrapped = PartCall(self._part.name, self._part.source.kind, handler.__name__, call)
+        # By way of the hybrid enumerator, because the part may be over when the answer comes.
         answer: Callable[[Any, Any], None] = self._owner.handle_part_call
         self._context.call_async(wrapped, answer, initial_delay=initial_delay, period=period)
 

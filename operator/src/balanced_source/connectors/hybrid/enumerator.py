@@ -60,6 +60,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         """Return an equal value as the same one: the coordinator stores what is another one."""
         name, state, known = self.name, self.part.snapshot_state(), self._snapshot
         is_same = known is not None and known.state is state and known.part == name
+        # The coordinator takes another object for a change, and would store it at each event.
         if not is_same or known is None or known.leftovers is not self.leftovers:
             known = HybridState(
                 part=name, state=state, position=self.position, leftovers=self.leftovers
@@ -106,7 +107,11 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def _switch(self) -> None:
         """Go to the next part when everything of this one is read, and that is committed."""
         while not self.is_last and not self.leftovers and self.part.is_finished():
+            # Measured while listing, so it covers the files that were taken. Measured now, it would
+            # count files that came later and are not read.
             position = self.source.measured(self.index, self.part.snapshot_state())
+            # The state is that of one part, so its size does not depend on the parts that were
+            # read.
             self._let_go(self.name)
             self._begin(self.index + 1, position)
             self._say_switched()
@@ -117,7 +122,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.index, self.position = index, position
         self.part = self._created()
         self.part.start()
+        # Readers of the former part are there already, and nobody registers for the next one.
         self.part.add_readers(sorted(self.context.registered_readers()))
+        # A request stands until it is answered: the coordinator does not pass it on a second time.
         if self.asked:
             self.part.handle_split_requests(self.asked, None)
 
@@ -145,13 +152,16 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             for split in (*reader.reported_splits, *reader.retained_splits)
         }
         furthest = max((names.index(name) for name in parts if name in names), default=0)
+        # What is held of earlier parts are leftovers, see `_take_former`.
         if furthest <= self.index:
             return
         former = names[self.index : furthest]
         self.context.forget_splits([s for s in self._held_back() if s[0] in former])
         self._let_go(*former)
         self.leftovers = {}
+        # The position where the part started was in the state that is lost.
         self._begin(furthest, SwitchPosition())
+        # Splits that no reader holds start at their beginning then, and may be delivered twice.
         if self.source.parts[furthest].start is not None:
             self.context.report(Reason.PART_SWITCHED, _position_lost(self.name), warning=True)
 
@@ -164,6 +174,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
     def handle_part_call(self, call: PartCall, result: Any) -> None:
         """Completion of a `PartCall`; answers for a part that is not read any more are ignored."""
+        # The call was made before a switch, for an enumerator that is closed.
         if call.part == self.name:
             getattr(self.part, call.handler)(call.call, result)
             self._switch()
@@ -184,7 +195,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
         readers = [registered[subtask] for subtask in subtask_ids]
+        # A new incarnation asks anew with its first report.
         self.asked = {s: count for s, count in self.asked.items() if s not in subtask_ids}
+        # First which part it is: after a loss of the state the readers know it better.
         self._follow_reports(readers)
         self._take_former(readers)
         self.part.add_readers(subtask_ids)
@@ -199,6 +212,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         owned = self.context.current_assignments()
         former = frozenset(self.source.names[: self.index])
         for reader in readers:
+            # A split with an owner was decided on already.
             held = {
                 s.split_id: s
                 for s in reader.reported_splits
@@ -253,6 +267,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.part.add_splits_back(own, subtask_id)
         others = {split.split_id: split for split in splits if split.part != self.name}
         unread = {split_id: split for split_id, split in others.items() if not split.is_finished}
+        # A split of a former part that was read has nothing more, so no host keeps its position.
         self.context.forget_splits(others.keys() - unread.keys())
         if unread:
             self.leftovers = {**self.leftovers, **unread}
@@ -269,6 +284,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         if own := [split_id[1:] for split_id in split_ids if split_id[0] == self.name]:
             self.part.handle_finished(own)
+        # No enumerator cares for leftovers of former parts, so they are let go of here.
         self.context.finish_splits([split_id for split_id in split_ids if split_id[0] != self.name])
         self._switch()
 
@@ -282,6 +298,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         readers = sorted(self.context.registered_readers())
         if not self.leftovers or not readers:
             return
+        # Leftovers are read beside the present part, whose splits are load as well.
         loads = Counter(self.context.current_assignments().values())
         given: dict[int, list[HybridSplit]] = {}
         for split in self.leftovers.values():
@@ -294,6 +311,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     # --- changes ----------------------------------------------------------------------------------
 
     def handle_source_change(self, source: Source[HybridSplit, HybridState]) -> None:
+        # The state and the ids of splits name the part, so another order would mean other splits.
         if getattr(source, "names", ()) != self.source.names:
             raise ContractViolationError(
                 "the kinds and the order of the parts cannot change while the source runs"

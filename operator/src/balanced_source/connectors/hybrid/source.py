@@ -55,6 +55,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 
     @property
     def look_ahead(self) -> int:
+        # The assignment has one number for the whole source, whichever part is read.
         return max(part.source.look_ahead for part in self.parts)
 
     @property

@@ -73,6 +73,7 @@ class SkipCounter:
         fresh = []
         for split_id, (start, end) in ranges.items():
             gone = min(begins.get(split_id, start), end)
+            # What was counted once is not counted again when the same range is planned anew.
             known = max(start, self._upto.get(split_id, start))
             if gone > known:
                 place = KafkaSplitId.of(split_id)
@@ -86,6 +87,7 @@ class SkipCounter:
 
 def listed(gaps: list[Gap]) -> str:
     """Returns the gaps in words, the first `LISTED` one by one; empty ones are left out."""
+    # An empty gap is one that was read to its end: nothing is lost there.
     real = [gap for gap in gaps if gap.end is None or gap.size]
     if not real:
         return "none that is known"

@@ -91,6 +91,7 @@ def admit(
     shares = {s: max(0, n if cap is None else min(n, cap)) for s, n in backlog.items()}
     if limits.max_records is not None:
         shares = fair_shares(shares, limits.max_records)
+    # Bytes last, over what the other limits left: what is not read costs no bytes.
     if limits.max_bytes is not None:
         shares = fair_shares(shares, limits.max_bytes, costs=_costs(shares, record_bytes or {}))
     return shares
@@ -100,6 +101,7 @@ def is_due(backlog: Mapping[SplitId, int], limits: ReadLimits, *, waited: float)
     """Whether a micro-batch may begin: enough is there, or it has been waited for long enough."""
     if limits.min_records is None or waited >= limits.max_delay:
         return True
+    # A log that was cut ends before the position, and takes nothing from what others have.
     return sum(max(0, n) for n in backlog.values()) >= limits.min_records
 
 
@@ -116,12 +118,15 @@ def fair_shares(
     cost = costs or dict.fromkeys(demand, 1.0)
     shares = dict.fromkeys(demand, 0)
     left = float(capacity)
+    # The smallest demand first: what it does not need goes to those that come after it.
     waiting = sorted(
         (s for s, n in demand.items() if n > 0), key=lambda s: (demand[s] * cost[s], s)
     )
     for served, split_id in enumerate(waiting):
         level = left / (len(waiting) - served)
+        # At least one record, as in Spark's own source, so that no limit can starve a split.
         shares[split_id] = max(1, min(demand[split_id], int(level // cost[split_id])))
+        # The one record may exceed what was left.
         left = max(0.0, left - shares[split_id] * cost[split_id])
     return shares
 
@@ -129,4 +134,5 @@ def fair_shares(
 def _costs(splits: Mapping[SplitId, int], known: Mapping[SplitId, float]) -> dict[SplitId, float]:
     sizes = [max(1.0, known[s]) for s in splits if s in known]
     mean = sum(sizes) / len(sizes) if sizes else ASSUMED_RECORD_BYTES
+    # Records without bytes exist (no key and no value), and nothing can be divided by a cost of 0.
     return {s: max(1.0, known.get(s, mean)) for s in splits}

@@ -87,6 +87,7 @@ class Pattern:
         """States that read this character."""
         mask = self._reading.get(character)
         if mask is None:
+            # Names are other people's, so what is remembered of them must be bounded.
             if len(self._reading) >= _KEPT:
                 self._reading.clear()
             states = enumerate(self._program)
@@ -193,6 +194,7 @@ class _Parser:
         if self._at < self._end and self._peek() in "*+?":
             self._refuse("a repetition of a repetition; put it into a group")
         low, high = bounds
+        # Before the program is made: nested repetitions multiply.
         if len(atom) * max(low, high or 0) > MAX_STATES:
             self._refuse("too many repetitions", start)
         return self._sized(_repeat(atom, low, high))
@@ -244,6 +246,7 @@ class _Parser:
         if self._take("?") and not self._take(":"):
             self._refuse("only plain groups: no look-around, names or flags", start)
         self._depth += 1
+        # The parser recurses, and Python's stack is limited.
         if self._depth > MAX_DEPTH:
             self._refuse(f"more than {MAX_DEPTH} groups within each other", start)
         inner = self._alternatives()

@@ -56,8 +56,10 @@ def resolve_start(
             exist.
     """
     chains = _chains(initializer, split_ids)
+    # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
+    # A partition without ends vanished meanwhile. It is found again if it comes back.
     existing = {
         s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)
     }
@@ -89,8 +91,10 @@ def _resolve(
     stage, waiting = 0, dict(chains)
     while waiting:
         over = {s: chain for s, chain in waiting.items() if stage >= len(chain)}
+        # Nothing is guessed for a split without an answer: a user has to see it.
         if over:
             raise _unanswered(over, option)
+        # All splits of a stage are asked for together, so that a discovery costs a few requests.
         wishes = {s: chain[stage] for s, chain in waiting.items()}
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
@@ -136,6 +140,7 @@ def _check_exact(
     for split_id, wish in wishes.items():
         if not isinstance(wish, AtOffset) or split_id not in first:
             continue
+        # Nothing is guessed for an offset that does not exist: the user corrects it.
         if not first[split_id] <= wish.offset <= last[split_id]:
             raise RefusedDiscoveryError(
                 f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]},"
@@ -161,8 +166,11 @@ def _after_history(
                 moved[split_id] = begin
             case AfterOffset(offset) if offset < begin:
                 raise _gone(split_id, f"offsets {offset} to {begin - 1} are gone")
+            # Reading from there would skip all records until the topic has grown to that offset.
             case AfterOffset(offset) if offset > end:
                 raise _ahead(split_id, offset, end)
+            # The first record answers, and earlier ones are gone: some may be newer than the
+            # history.
             case AfterTime(millis, False) if begin and answers.get(split_id, end) == begin:
                 raise _gone(
                     split_id,

@@ -99,12 +99,15 @@ class KafkaSource(
     inactive: tuple[KafkaCluster, ...] = ()
 
     def __post_init__(self) -> None:
+        # What a bounded source reads is fixed when it starts, so nothing is looked for later.
         if self.boundedness is Boundedness.BOUNDED:
             object.__setattr__(self, "discovery_interval", None)
 
     @property
     def boundedness(self) -> Boundedness:
         """Bounded if every cluster has an end; else those that have one just stop there."""
+        # Without any cluster the source's own setting tells: an empty list must not count as an
+        # end.
         ends = [cluster.stopping_offsets or self.stopping_offsets for cluster in self.clusters] or [
             self.stopping_offsets
         ]
@@ -144,6 +147,8 @@ class KafkaSource(
             scope=scope,
             split_ids=tuple(split_ids),
             cluster=cluster,
+            # A later partition belongs to what was asked for, and its first records may be older
+            # than the discovery that found it.
             starting_offsets=(cluster.starting_offsets or self.starting_offsets)
             if is_first
             else EARLIEST,
@@ -162,6 +167,8 @@ class KafkaSource(
         return texts[:LISTED] + ([more] if len(texts) > LISTED else [])
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
+        # A new partition begins at 0. Otherwise retention may have taken records before it was
+        # found.
         late = [split for split in splits if split.offset > 0]
         gaps = _by_topic(
             (split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late
@@ -180,6 +187,8 @@ class KafkaSource(
 
     def reader_settings(self) -> Mapping[str, Any]:
         settings = KafkaReaderSettings(
+            # A micro-batch that was planned before a cluster was taken out may have to be read
+            # again.
             clusters={cluster.name: cluster for cluster in (*self.clusters, *self.inactive)},
             limits=self.limits,
             on_data_loss=self.on_data_loss,
@@ -197,6 +206,7 @@ class KafkaSource(
 
     def starting_after(self, position: SwitchPosition) -> Self:
         """The position counts for all clusters, whatever their own settings say."""
+        # The history has the records of that very millisecond, so reading starts behind it.
         millis = None if position.time is None else position.time + 1
         start = AfterHistory(millis=millis, offsets=position.offsets, may_lose=self.may_lose)
         clusters = tuple(replace(cluster, starting_offsets=None) for cluster in self.clusters)

@@ -73,6 +73,7 @@ class TopicList(KafkaSubscriber):
     def select(
         self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
     ) -> Discovered:
+        # A topic that the user may not describe may exist, so it is not told as missing.
         missing = sorted(set(self.names).difference(partitions, refused))
         return Discovered(
             split_ids=frozenset(
@@ -106,6 +107,7 @@ class TopicPattern(KafkaSubscriber):
             (cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p)
         )
         problem = None
+        # Among the refused topics one may match.
         if not found and not refused:
             problem = RefusedDiscoveryError(
                 f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole"

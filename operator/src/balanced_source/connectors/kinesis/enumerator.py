@@ -35,12 +35,14 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         for scope in sorted(
             {self.source.scope_of(s) for s in split_ids}.intersection(self.source.scopes())
         ):
+            # Its children may be read now. Until the next discovery they would wait for nothing.
             self._ask(scope, delay=0.0)
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
         lineage = self._lineage(scope, result)
+        # The service lists no shard whose records are all gone. With `Fail` somebody has to decide.
         expired = (
             frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
         )
@@ -54,16 +56,20 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
         Shards that expired unread stay: their children would hide what is lost.
         """
+        # Of a former stream nothing can be read on, and none of the new one without consent.
         if not self.source.may_lose and (former := self._of_former_stream(scope, result)):
             return replace(result, split_ids=self._held(scope), problem=_recreated(scope, former))
         return replace(
             result,
+            # Listed as if they were there: two listings without them would remove them and free the
+            # children.
             split_ids=lineage.readable() | expired,
             problem=_expired(scope, expired) if expired else result.problem,
         )
 
     def _of_former_stream(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
         """Shards of a stream that was deleted since; the new stream may have other ids."""
+        # All shards of a stream have the identity of the stream.
         created = next(iter(result.identities.values()), None)
         known = {} if created is None else dict.fromkeys(self._held(scope), created)
         return recreated.replaced(known, self.state, self.context)
@@ -71,11 +77,14 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
         held = self._held(scope)
         retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
+        # The start option counts in the first discovery only: a shard that closes later must be
+        # read.
         skipped = (
             frozenset() if scope in self.state.discovered else self.source.skipped(result.shards)
         )
         return Lineage(
             shards=result.shards,
+            # A retained shard was begun, so its ancestors were read.
             held=held | retained,
             finished=self.state.finished & held,
             skipped=skipped,
@@ -95,6 +104,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
     def _release(self, lineage: Lineage) -> None:
         """Let go of shards that are read, once a host's checkpoint holds one of their children."""
+        # In the state is not enough: only what a host reports is in a Spark checkpoint, from which
+        # the order is known should the state be lost.
         positions = self.context.split_positions()
         reported = replace(lineage, held=[s for s in lineage.held if s in positions])
         gone = [s for s in reported.replaced() if self._is_owned(s)]

@@ -45,6 +45,7 @@ class Lineage:
     def readable(self) -> frozenset[SplitId]:
         """Return the shards that are held or may be read now."""
         begun = self.begun()
+        # A held shard stays readable whatever its parents are: it was begun, so they were read.
         return frozenset(s for s in self.shards if s in self.held or self._is_next(s, begun))
 
     def replaced(self) -> frozenset[SplitId]:
@@ -68,12 +69,15 @@ class Lineage:
 
     def _is_next(self, split_id: SplitId, begun: Collection[SplitId]) -> bool:
         """Whether a shard was never begun, and nothing that comes before it is left to be read."""
+        # A shard that is not held and has a begun descendant was read.
         if split_id in begun or split_id in self.skipped:
             return False
         return all(self._is_over(parent, begun) for parent in self.shards[split_id].parents)
 
     def _is_over(self, split_id: SplitId, begun: Collection[SplitId]) -> bool:
         """Whether a shard was read to its end, skipped, or is gone for good."""
+        # A held shard has to be read on, unless it is known to be finished.
         if split_id in self.held:
             return split_id in self.finished
+        # A shard that is not listed expired: waiting for it would stop its children for ever.
         return split_id not in self.shards or split_id in begun or split_id in self.skipped

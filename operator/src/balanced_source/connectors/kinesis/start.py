@@ -44,6 +44,8 @@ class Start:
                 )
             case StartAt.SEQUENCE_NUMBERS:
                 named = {(stream, shard) for stream, shard, _ in self.sequences} & shards.keys()
+                # The named records come after those of all ancestors, so the user starts behind
+                # them.
                 return Lineage(shards=shards).with_ancestors(named) - named
             case StartAt.TRIM_HORIZON | StartAt.AT_TIMESTAMP:
                 return frozenset()

@@ -28,8 +28,11 @@ def dealt(
     """
     left, given = {r: n for r, n in counts.items() if n > 0}, dict[int, list[SplitT]]()
     taken: set[SplitId] = set()
+    # The strictest sense for all splits first, or a split would go to a far reader although another
+    # one is near to it.
     for is_near in (*near, _anywhere):
         for split_id, split in pending.items():
+            # There may be a million splits left, and nobody asks for more.
             if not left:
                 return given
             readers = (
@@ -50,6 +53,7 @@ def _give(
     split: SplitT, readers: Collection[int], left: dict[int, int], given: dict[int, list[SplitT]]
 ) -> None:
     """Give a split to the reader that was given the fewest."""
+    # Ties go to the lowest number, so that equal questions get equal answers.
     reader = min(readers, key=lambda r: (len(given.get(r, ())), r))
     given.setdefault(reader, []).append(split)
     left[reader] -= 1

@@ -47,6 +47,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     # --- life cycle -------------------------------------------------------------------------------
 
     def start(self) -> None:
+        # A second listing would name splits that were read and forgotten.
         if not self.state.is_listed:
             self._list(delay=0.0)
 
@@ -95,6 +96,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
     def handle_listing(self, call: ListSplits, result: Iterable[SplitT] | CallFailure) -> None:
         """Completion of a `ListSplits`."""
+        # An older question may be answered after a newer one, or after the listing is complete.
         if call.round != self.waiting.round or self.state.is_listed:
             return
         result = checked_splits(call, result)
@@ -106,6 +108,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             s.split_id: s for s in result if s.split_id not in owned and s.split_id not in pending
         }
         self.waiting = replace(self.waiting, failures=0, problem=None)
+        # Sorted, so that a listing in another order gives out the same splits.
         self.state = replace(
             self.state, pending=changed(pending, added=dict(sorted(new.items()))), is_listed=True
         )
@@ -147,6 +150,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.waiting = replace(
             self.waiting,
             counts={**known, **{s: known.get(s, 0) + count for s, count in counts.items()}},
+            # A host may be replaced by one elsewhere, so the newest request tells where it is.
             hosts={**self.waiting.hosts, **dict.fromkeys(counts, requester_hostname)},
         )
         self._give()
@@ -163,7 +167,9 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         registered = self.context.registered_readers()
         for subtask_id in subtask_ids:
             self._take_retained(registered[subtask_id])
+        # What is assigned must not be given to another reader as well.
         self._drop_pending(s for s in self.context.current_assignments() if s in self.state.pending)
+        # At the end: all reports must be taken in before anything is given out.
         self._give()
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
@@ -199,6 +205,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
         Where they hold all that was ever read, nothing is lost.
         """
+        # Where read splits stay assigned, the reports name them all, and there is no doubt.
         if not self.context.keeps_finished:
             self.state = replace(self.state, is_doubtful=True)
 
@@ -209,6 +216,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             # They come first: others may have been read after them long ago.
             pending={**back, **{s: x for s, x in self.state.pending.items() if s not in back}},
             returned=self.state.returned.union(back),
+            # It may have to be read on from an older position.
             finished=self.state.finished.difference(back),
         )
         self._drop_read(back)
@@ -221,6 +229,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         self.context.finish_splits(split_ids)
+        # The context may keep finished splits assigned, and then they must be known as finished.
         owned = self.context.current_assignments()
         if kept := [s for s in split_ids if s in owned and s not in self.state.finished]:
             self.state = replace(self.state, finished=self.state.finished.union(kept))
@@ -241,6 +250,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s in readers}
         )
         if not self.is_held_back and readers:
+            # First what came back: nobody asks for it, so no request would fetch it.
             self._give_returned(readers)
             self._answer()
 
@@ -259,9 +269,11 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         given = dealt(self.state.pending, self.waiting.counts, near)
         left = {s: n - len(given.get(s, ())) for s, n in self.waiting.counts.items()}
         self._assign(given)
+        # Only an exhausted listing is an end; else the reader's request waits for splits to come.
         is_over = self.state.is_listed and not self.state.pending
         for subtask_id in left if is_over else ():
             if left[subtask_id]:
+                # Only who asked in vain is told; a reader that has enough asks later.
                 self.context.signal_no_more_splits(subtask_id)
         self.waiting = replace(
             self.waiting, counts={s: n for s, n in left.items() if n and not is_over}
@@ -290,6 +302,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         """Splits that come back read have nothing more for anybody."""
         read = [split_id for split_id, split in splits.items() if split.is_finished]
         self._drop_pending(read)
+        # Nobody will continue it, so no host needs to keep its position.
         self.context.forget_splits(read)
 
     def _doubt(self) -> RefusedDiscoveryError:
@@ -304,5 +317,6 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
 
 def _is_newer(split: SplitT, known: SplitT) -> bool:
+    # A file that was written anew has other records at the same positions.
     is_same = not is_other(split.attributes(), known.attributes())
     return is_same and (split.position or 0) > (known.position or 0)

@@ -64,6 +64,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         self, call: ListSplits, result: "Iterable[SplitT] | Page[SplitT] | CallFailure"
     ) -> None:
         """Completion of a `ListSplits`."""
+        # An older question may be answered after a newer one, or after the listing is complete.
         if call.round != self.waiting.round or self.state.is_listed:
             return
         self.is_listing = False
@@ -76,6 +77,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
             return
         self.waiting = replace(self.waiting, failures=0, problem=None)
         self._take(result)
+        # Given out first: how few are left then decides whether the next page is wanted at once.
         self._give()
         self._go_on(delay=self.source.discovery_interval)
 
@@ -86,11 +88,14 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
             for s in page.splits
             if s.split_id not in owned and s.split_id not in pending
         }
+        # Only a source with an end is ever listed completely.
         is_over = not page.has_more and self.source.boundedness is Boundedness.BOUNDED
         for loss in page.losses:
+            # Each page repeats what is lost so far, and users are told once.
             if loss not in self.losses:
                 self.context.report(Reason.SPLITS_SKIPPED, loss, warning=True)
         self.has_more, self.losses = page.has_more, page.losses
+        # An unchanged state is not stored again, so an idle source writes nothing.
         if new or is_over or page.cursor != self.state.cursor:
             ordered = in_order({**pending, **new}, self.source) if new else pending
             self.state = replace(self.state, pending=ordered, cursor=page.cursor, is_listed=is_over)
@@ -98,6 +103,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
     def _refused(self, why: str) -> None:
         error = RefusedDiscoveryError(why, scope=self.scope, reason=Reason.SPLITS_LOST)
         self.waiting = replace(self.waiting, failures=self.source.failure_threshold, problem=error)
+        # Asked again, because the user may mend it without touching the source.
         self._list(delay=self.source.discovery_interval or self.source.retry_interval)
 
     def _go_on(self, *, delay: float | None) -> None:
@@ -105,10 +111,12 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
 
         At once while there is more and few splits are left, else when it is time.
         """
+        # Two listings from one cursor would name the same splits twice.
         if self.is_listing or self.state.is_listed:
             return
         if not self.has_more and delay is not None:
             self._list(delay=delay)
+        # Few splits are kept at hand, so the state stays small however many there are.
         elif self.has_more and len(self.state.pending) < FEW:
             self._list(delay=0.0)
 
