@@ -85,6 +85,7 @@ def _check_question(placement: Placement) -> None:
     n = placement.parallelism
     if n < 1:
         raise ContractViolationError(f"parallelism must be at least 1, not {n}")
+    # The smallest and the largest tell in one pass; the split is looked for only if one is wrong.
     if (
         placement.owners
         and not 0 <= min(placement.owners.values()) <= max(placement.owners.values()) < n
@@ -109,8 +110,10 @@ def _check_answer(
 ) -> None:
     name, n = type(assigner).__name__, placement.parallelism
     for split_id in placement.pending:
+        # A split without an owner is read by nobody, and nothing would tell.
         if split_id not in changes:
             raise ContractViolationError(f"{name} left split {split_id} without an owner")
+    # Mostly nothing moved, and then no split needs to be looked up in the question.
     moved = len(changes) - len(placement.pending)
     for split_id, owner in changes.items():
         if not 0 <= owner < n:

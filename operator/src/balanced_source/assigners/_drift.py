@@ -181,8 +181,11 @@ class DriftWatch:
                 for minutes.
             now: seconds.
         """
+        # An average would let a short peak look like a change for minutes.
         recent = replace(placement, weights=self._recent(assigner, placement, positions))
         watch = replace(self._still_valid(placement), looked_at=now, positions=positions)
+        # The proposal is frozen while it is on trial: loads that suggest moves are no evidence for
+        # them.
         if watch.proposal is not None:
             return _tried(watch, policy, recent, now)
         before = _imbalance(placement)
@@ -193,6 +196,7 @@ class DriftWatch:
 
     def moved(self, now: float) -> "DriftWatch":
         """Return the watch after splits moved for another reason: loads must settle first."""
+        # Means before and after moves differ because of the moves, so they are not compared.
         noise = self.noise.broken() if self.noise is not None else None
         return replace(self, changed_at=now, proposal=None, noise=noise)
 
@@ -205,12 +209,15 @@ class DriftWatch:
         grown: dict[SplitId, float] = {}
         for split_id, position in positions.items():
             before = self.positions.get(split_id)
+            # A position that went back says nothing about the load.
             if before is not None and position is not None and position >= before:
                 grown[split_id] = float(position - before)
+        # Nothing has grown since: the source is idle, or no report has come.
         return grown if any(grown.values()) else placement.weights
 
     def _still_valid(self, placement: Placement) -> "DriftWatch":
         """The watch without a proposal for other owners than today's: splits came or went."""
+        # A split that was removed meanwhile must not be moved.
         if self.proposal is None or self.proposal.owners == placement.owners:
             return self
         return replace(
@@ -223,6 +230,7 @@ def _observed(
 ) -> DriftWatch:
     noise = watch.noise or NoiseHistory(block=TRIAL * policy.min_interval)
     pause = max(watch.pause, policy.min_interval)
+    # A long pause was for loads that change again and again; after calm times it starts short.
     is_calm = average <= policy.max_imbalance and now - watch.changed_at >= (1 + CALM) * pause
     return replace(watch, noise=noise.observe(recent, now), pause=0.0 if is_calm else watch.pause)
 
@@ -230,6 +238,7 @@ def _observed(
 def _may_propose(watch: DriftWatch, policy: RebalancePolicy, now: float) -> bool:
     """The trial may run during the last part of the pause."""
     trial = TRIAL * policy.min_interval
+    # The trial takes that long, so it may end when the pause does.
     is_settled = now - watch.changed_at >= max(watch.pause, policy.min_interval) - trial
     return is_settled and now - watch.proposed_at >= 2 * policy.min_interval / LOOKS
 
@@ -244,6 +253,7 @@ def _proposed(
     moves = place(assigner, placement)
     watch = replace(watch, proposed_at=now)
     after = _imbalance(replace(placement, owners={**placement.owners, **moves}))
+    # Even by the loads that suggest it, it would gain too little.
     if _imbalance(placement) - after < minimum_gain(policy):
         return watch
     gains = NoiseHistory(block=TRIAL * policy.min_interval)
@@ -261,6 +271,8 @@ def _tried(
     after = _imbalance(replace(recent, owners={**recent.owners, **watch.proposal.moves}))
     proposal = watch.proposal.measured(before - after, now)
     watch, duration = replace(watch, proposal=proposal), now - proposal.since
+    # A few looks say nothing: noise of ten minutes looks like a change when it is observed for
+    # five.
     if duration < TRIAL * policy.min_interval:
         return watch, None
     error = _error(watch, proposal, duration)
@@ -268,6 +280,7 @@ def _tried(
     if surplus > _confidence(watch, policy, proposal, now) * error:
         drift = Drift(moves=proposal.moves, before=before, after=after)
         return _followed(watch, policy, recent.owners, drift, now), drift
+    # Undecided for too long, it is proposed anew with newer loads.
     if surplus < -DOUBT * error or duration > EXPIRY * policy.min_interval:
         return _dropped(watch), None
     return watch, None
@@ -289,6 +302,7 @@ def _error(watch: DriftWatch, proposal: Proposal, duration: float) -> float:
 def _confidence(
     watch: DriftWatch, policy: RebalancePolicy, proposal: Proposal, now: float
 ) -> float:
+    # A split that goes back is what following noise looks like, so it needs more evidence.
     returns = any(
         s in watch.former and watch.former[s][0] == owner for s, owner in proposal.moves.items()
     )
@@ -305,9 +319,11 @@ def _followed(
 ) -> DriftWatch:
     """The watch after a rebalance. One that is a step of several hardly delays the next."""
     is_partial = drift.after > policy.max_imbalance
+    # A limited rebalance goes on in steps, and the next step is no sign of noise.
     longer = (STEP_DELAY if is_partial else 2) * max(watch.pause, policy.min_interval)
     pause = min(longer, LONGEST * policy.min_interval)
     remembered = now - REMEMBERED * policy.min_interval
+    # Forgotten in time: after hours a split may have a reason to go back.
     former = {s: left for s, left in watch.former.items() if left[1] >= remembered}
     former |= {s: (owners[s], now) for s in drift.moves}
     return replace(watch.moved(now), pause=pause, former=former)
@@ -316,6 +332,7 @@ def _followed(
 def _dropped(watch: DriftWatch) -> DriftWatch:
     """The watch after a proposal that noise had suggested: its trial is part of the history."""
     assert watch.proposal is not None  # noqa: S101 - the caller has looked
+    # Without it the history would lack just the times in which noise was large.
     noise = watch.noise.joined(watch.proposal.gains) if watch.noise is not None else None
     return replace(watch, proposal=None, noise=noise)
 

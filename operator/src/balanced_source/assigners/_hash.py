@@ -21,6 +21,7 @@ _FACTOR: Final = 31
 def java_string_hash(text: str) -> int:
     """Java's ``String.hashCode``: over UTF-16 code units, wrapped to signed 32 bit."""
     value = 0
+    # Java counts UTF-16 code units: a character beyond the first plane is two of them.
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
         value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
@@ -35,6 +36,8 @@ def hash_owner(split_id: SplitId, parallelism: int) -> int:
     *names, last = split_id
     partition, names = (last, names) if isinstance(last, int) else (0, [*names, last])
     topic = str(names[-1]) if names else ""
+    # Flink's owner function, byte for byte, also where it is uneven: owners are equal there and
+    # here.
     start = ((java_string_hash(topic) * _FACTOR) & 0x7FFFFFFF) % parallelism
     return (start + partition) % parallelism
 

@@ -74,6 +74,8 @@ class LoadAwareAssigner(SplitAssigner):
         if is_settled:
             return changes
         settled = {**placement.owners, **changes}
+        # Steps beyond the end of the former search were not worth their moves from its start. From
+        # where it ended they may be.
         for _ in range(_SEARCHES):
             changes, is_settled = self._placed(replace(placement, owners=settled, pending=()))
             settled |= changes
@@ -91,6 +93,7 @@ class LoadAwareAssigner(SplitAssigner):
         if placement.may_move and owners:
             found = _Rebalance(placement, table, owners, self)
             after, is_level = found.solve()
+            # With a limit, another search would move more than the limit allows.
             is_settled = placement.max_moves is not None or after == owners or is_level
             owners = after
         changed = itertools.chain(map(operator.ne, owners, before), itertools.repeat(True))
@@ -104,6 +107,7 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
     """
     pending = range(len(before), len(table.ids))
     dealt = table.deal([i for i in pending if table.weights[i]], table.loads(before, n))
+    # By number, because by weight all of them would go to one reader.
     counts = Counter([*before, *dealt.values()])
     idle = {table.ids[i]: i for i in pending if not table.weights[i]}
     spread = deal(sorted(idle), [counts[subtask] for subtask in range(n)])
@@ -134,6 +138,8 @@ class _Rebalance:
         self._clipped = table.clipped(self._ceiling)
         self._unclipped_loads = table.loads(owners, self._n)
         self._loads = list(self._unclipped_loads)
+        # Otherwise a reader that one heavy split keeps busy would hide all others behind the
+        # largest load.
         for split in table.heavier_than(self._ceiling):
             self._loads[owners[split]] -= table.weights[split] - self._ceiling
         self._largest = max(self._loads)
@@ -146,6 +152,7 @@ class _Rebalance:
         owners = _after(self._owners, moves)
         is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal
         largest = max(self._table.loads_after(moves, self._owners, self._unclipped_loads))
+        # The bound holds, so the few moves are kept: dealing anew moves far more.
         if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(
             self._falling, self._n
         ):
@@ -163,6 +170,7 @@ class _Rebalance:
 
     def _steps(self) -> list[Step]:
         largest, before = self._largest, 2 * self._largest
+        # Even enough: no move is worth anything.
         if largest <= self._goal:
             return []
         held = Holdings(self._clipped, self._owners, self._loads)
@@ -177,9 +185,11 @@ class _Rebalance:
         """The first steps, as many as are affordable and worth their moves."""
         choices = list(self._choices(steps))
         best = min(largest for _, largest, _ in choices)
+        # Within the guarantee if any number of moves gets there, whatever they cost.
         allowed = [
             choice for choice in choices if choice[1] <= max(GUARANTEE * self._ceiling, best)
         ]
+        # What the largest load must fall by for each split that moves.
         price = self._assigner.aversion * self._ceiling / len(self._owners)
         return steps[
             : min(allowed, key=lambda choice: (choice[1] + price * choice[2], choice[2]))[0]
@@ -190,6 +200,7 @@ class _Rebalance:
         yield 0, self._largest, 0
         moved = 0
         for number, step in enumerate(steps, 1):
+            # A pending split needs an owner anyway, so it counts as no move.
             moved += sum(split < self._held for split, _ in step.moves)
             if moved > self._budget:
                 return

@@ -60,6 +60,7 @@ class Holdings:
         Each split is given once.
         """
         for giver, given in moves.items():
+            # One pass per giver: to remove splits one by one would look through its list for each.
             gone = frozenset(split for split, _ in given)
             self.splits[giver] = [split for split in self.splits[giver] if split not in gone]
             for split, taker in given:
@@ -83,6 +84,7 @@ def level(held: Holdings, *, ceiling: int) -> list[Step]:
     loads, weights = list(held.loads), held.table.weights
     takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
     heapq.heapify(takers)
+    # The fullest first: it needs the emptiest readers most.
     givers = sorted(
         (s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s)
     )
@@ -105,11 +107,14 @@ def _give(
     moves: list[Move] = []
     slack = ceiling // _SLACK
     for split in splits:
+        # The emptiest reader is at the ceiling, so the others are, too.
         if not takers or takers[0][0] >= ceiling or load <= ceiling:
             break
         weight = weights[split]
         filled, taker = takers[0]
+        # A move that lifts the taker above the giver's former load only exchanges the two.
         is_useful = 0 < weight < min(2 * (load - ceiling), load - filled)
+        # The heaviest first, unless it makes the taker the fuller one by more than a search mends.
         if is_useful and 2 * weight <= load - filled + slack:
             heapq.heapreplace(takers, (filled + weight, taker))
             moves.append((split, taker))
@@ -122,6 +127,7 @@ def _fullest_first(
 ) -> Iterator[Step]:
     """The moves in such an order that always the reader that is fullest by then gives next."""
     now = list(loads)
+    # Readers that give nothing bound how far the largest load can fall.
     peak = max((load for subtask, load in enumerate(loads) if subtask not in moves), default=0)
     ready = [(-loads[giver], giver, 0) for giver in moves if moves[giver]]
     heapq.heapify(ready)
@@ -187,6 +193,8 @@ class Refinement:
         )
         given, partners = self._held.splits[fullest], self._held.splits[partner]
         returned = [0, *map(weight_of, partners)]  # the first stands for a gift
+        # Both lists are sorted, so one walk over both finds the best pair without trying all of
+        # them.
         largest, found, half, at, count = high, None, (high - low) // 2, 0, len(returned)
         for split, weight in zip(given, map(weight_of, given), strict=True):
             while at < count and returned[at] < weight - half:
@@ -221,6 +229,7 @@ def relabel(dealt: Sequence[int], held: Iterable[tuple[int, int]], parallelism: 
         common[dealt[split], owner] += 1
     label: dict[int, int] = {}
     taken: set[int] = set()
+    # The largest overlap first, so that as few splits as possible change their reader.
     for group, owner in sorted(common, key=lambda pair: (-common[pair], pair)):
         if group not in label and owner not in taken:
             label[group] = owner

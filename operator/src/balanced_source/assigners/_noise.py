@@ -85,13 +85,16 @@ class NoiseHistory:
         """Return the standard error of a mean over `seconds`; infinity if too little is known."""
         if self.blocks < MIN_BLOCKS:
             return math.inf
+        # Loads vary on every time scale, and the largest of them may be the one that deceives.
         return max(self._error(scale, seconds) for scale in _SCALES)
 
     def _error(self, scale: int, seconds: float) -> float:
         squares = [(b - a) ** 2 / 2 for s in self.segments for a, b in pairwise(_means(s, scale))]
+        # The history is too short for this length; shorter ones tell.
         if not squares:
             return 0.0
         deviation = math.sqrt(sum(squares) / len(squares)) * (1 + _FEW_PAIRS / len(squares))
+        # Blocks of this length are averaged over the time of the trial.
         if scale * self.block < seconds:
             return deviation * math.sqrt(scale * self.block / seconds)
         # Nothing is averaged out at this length, and bursts are not normally distributed.
@@ -113,6 +116,7 @@ class NoiseHistory:
 
 def _means(values: Sequence[float], scale: int) -> Iterator[float]:
     """Means of neighbouring groups of `scale` values; the newest group is complete."""
+    # The rest is left out at the old end.
     for start in range(len(values) % scale, len(values), scale):
         yield sum(values[start : start + scale]) / scale
 

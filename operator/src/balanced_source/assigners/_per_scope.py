@@ -40,6 +40,7 @@ class PerScopeAssigner(SplitAssigner):
             members = frozenset(ids)
             found = self.inner.place(replace(_only(placement, members), max_moves=left))
             if left is not None:
+                # The limit is one for all scopes, which are asked in their order.
                 left -= sum(s in placement.owners for s in found)
             changes |= found
         return changes

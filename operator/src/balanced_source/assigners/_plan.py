@@ -100,6 +100,7 @@ def plan(current: Layout, wish: Wish) -> Plan:
     """
     gone = frozenset(wish.unwanted)
     wanted = {s: o for s, o in current.owners.items() if s not in gone}
+    # Splits of readers that are no more move without any cause, so they count as pending.
     kept = {s: o for s, o in wanted.items() if o < wish.parallelism}
     allowed = [cause for cause in wish.causes if wish.policy.allows(cause)]
     limits = [wish.policy.limit(cause) for cause in allowed]
@@ -136,6 +137,7 @@ def balance(
     """
     counts = Counter(owners.values())
     known = [loads[s] for s in owners if s in loads]
+    # Unknown splits count as the mean, as they do for the policy.
     mean = sum(known) / len(known) if known else 0.0
     totals = [0.0] * parallelism
     for split_id, owner in owners.items():

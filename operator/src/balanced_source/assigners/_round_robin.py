@@ -35,6 +35,7 @@ class RoundRobinAssigner(SplitAssigner):
         """
         counts = Counter(placement.owners.values())
         loads = [counts[subtask] for subtask in range(placement.parallelism)]
+        # In order of the ids, so that the order of the question does not matter.
         homeless = sorted(placement.pending)
         if placement.may_move:
             quotas = balanced_quotas(loads, len(homeless))
@@ -67,6 +68,7 @@ def balanced_quotas(loads: Sequence[int], pending: int) -> list[int]:
 
 def deal(split_ids: Iterable[SplitId], loads: Sequence[int]) -> dict[SplitId, int]:
     """Hand out splits one by one to the least loaded reader."""
+    # A heap, because the least loaded of many readers is asked for once per split.
     heap = [(load, subtask) for subtask, load in enumerate(loads)]
     heapq.heapify(heap)
     owners = {}
@@ -84,6 +86,7 @@ def _limited(surplus: Sequence[int], limit: int | None) -> list[int]:
     """
     given = [max(0, count) for count in surplus]
     left = sum(given) if limit is None else limit
+    # The largest share decides how long a micro-batch takes.
     for subtask in sorted(range(len(given)), key=lambda i: (-given[i], i)):
         given[subtask] = min(given[subtask], left)
         left -= given[subtask]
@@ -100,6 +103,7 @@ def _pick_surplus(owners: Mapping[SplitId, int], surplus: Sequence[int]) -> list
     """
     if not any(surplus):
         return []
+    # Sorted, or which splits move would depend on the order of a mapping.
     ordered = sorted(owners)
     places: list[list[int]] = [[] for _ in surplus]  # numbers sort faster than ids
     for place, owner in enumerate(map(owners.__getitem__, ordered)):

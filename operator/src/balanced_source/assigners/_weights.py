@@ -74,6 +74,7 @@ class WeightTable:
         weights = list(self.weights)
         for split in heavy:
             weights[split] = ceiling
+        # Only those at the ceiling have changed places, so the rest need not be sorted again.
         equal = itertools.takewhile(lambda split: weights[split] == ceiling, self.order)
         first = sorted(equal, key=self._ranks.__getitem__)
         return WeightTable(self.ids, weights, self.by_id, [*first, *self.order[len(first) :]])
@@ -130,16 +131,19 @@ def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> 
     found = list(map(weights.get, ids))
     known = [weight for weight in found if weight is not None]
     largest = max(known, default=0.0)
+    # Nothing is known, or nothing is read: then all splits count alike.
     if largest <= 0.0:
         return [RESOLUTION] * len(ids)
     exact = [round(weight / largest * RESOLUTION) for weight in known]
     if len(known) == len(ids):
         return exact
+    # The mean of whole numbers, because a sum of floats depends on the order of addition.
     mean, next_exact = sum(exact) // len(exact), iter(exact)
     return [mean if weight is None else next(next_exact) for weight in found]
 
 
 def _by_id(ids: Sequence[SplitId]) -> list[int] | None:
+    # Mostly they are: a look costs far less than to sort 100,000 tuples.
     is_sorted = all(map(operator.le, ids, itertools.islice(ids, 1, None)))
     return None if is_sorted else sorted(range(len(ids)), key=ids.__getitem__)
 
@@ -154,6 +158,7 @@ def lower_bound(weights: Collection[float], parallelism: int) -> float:
         return 0
     heaviest = sorted(weights, reverse=True)
     total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
+    # Needed where a few heavy splits must share readers: mean and heaviest split are too low then.
     several = (
         total[last + 1] - total[last - last // parallelism]
         for last in range(0, len(heaviest), parallelism)
@@ -170,6 +175,7 @@ def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
     heaviest = sorted(weights, reverse=True)
     left, alone = sum(heaviest), 0
     while (
+        # At least one reader must be left for the rest.
         alone < min(parallelism, len(heaviest)) - 1
         and heaviest[alone] * (parallelism - alone) > left
     ):

@@ -81,6 +81,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         """Nothing to do for a reader whose enumerator pushes."""
 
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
+        # Before anything is emitted: the watermark must wait for splits that nothing was read of
+        # yet.
         self._create_outputs(output)
         if (self._fetched is not None or self._take()) and self._emit_next(output):
             return InputStatus.MORE_AVAILABLE
@@ -116,6 +118,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
 
     def remove_splits(self, split_ids: Collection[SplitId]) -> Sequence[SplitT]:
         known = [split_id for split_id in split_ids if split_id in self._states]
+        # What was fetched already is dropped by its generation, and comes from the next reader.
         self._fetchers.remove_splits(known)
         return tuple(self.to_split(split_id, self._forget(split_id)) for split_id in known)
 
@@ -153,6 +156,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         assert self._fetched is not None  # noqa: S101 - the caller has looked
         records = self._fetched.records
         while self._current is not None or self._next_split(output):
+            # Records of an earlier addition belong to nobody: the split may be another reader's by
+            # now.
             element = records.next_record_from_split() if self._is_mine(self._current) else None
             if element is not None and self._current is not None and self._output is not None:
                 self._emitter.emit_record(element, self._output, self._states[self._current])
@@ -184,6 +189,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._fetched.records.recycle()
         self._fetched = None
         if finished:
+            # Nobody must wait for the watermark of a split that has ended.
             for split_id in finished:
                 output.release_output_for_split(split_id)
             self.on_splits_finished({split_id: self._forget(split_id) for split_id in finished})

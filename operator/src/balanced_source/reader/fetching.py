@@ -134,6 +134,7 @@ class SplitFetcher(Generic[E, SplitT]):
         """Forget these; one that the split reader never heard of needs not be told."""
         for split_id in split_ids:
             self._waiting.pop(split_id, None)
+            # Only what the split reader was told of has to be taken from it.
             if (known := self._active.pop(split_id, None)) is not None:
                 self._removed[split_id] = known[0]
             self._paused.discard(split_id)
@@ -158,15 +159,19 @@ class SplitFetcher(Generic[E, SplitT]):
         removals = SplitsRemoval(tuple(self._removed.values()))
         additions = self._next_additions()
         self._removed.clear()
+        # Noted before the fetch, which runs without the lock: a removal meanwhile must find the
+        # split.
         for split_id in additions:
             self._active[split_id] = self._waiting.pop(split_id)
         added = SplitsAddition(tuple(self._active[split_id][0] for split_id in additions))
         to_pause, to_resume = self._pause_changes()
         self._told_paused = self._paused & self._active.keys()
         return FetchInstructions(
+            # Removals first: a split that was taken away and given back is another addition.
             changes=tuple(change for change in (removals, added) if change.splits),
             to_pause=to_pause,
             to_resume=to_resume,
+            # As of now: records of a split that is taken away during the fetch belong to nobody.
             generations={
                 split_id: generation for split_id, (_, generation) in self._active.items()
             },
@@ -189,6 +194,7 @@ class SplitFetcher(Generic[E, SplitT]):
         if fetched is None:
             return
         for split_id in fetched.records.finished_splits():
+            # A split that was removed and added again waits in another table, and has not ended.
             if self._active.pop(split_id, None) is not None:
                 self._paused.discard(split_id)
                 self._told_paused.discard(split_id)
@@ -196,9 +202,12 @@ class SplitFetcher(Generic[E, SplitT]):
     def _next_additions(self) -> list[SplitId]:
         if not self.is_sequential:
             return list(self._waiting)
+        # One after the other: the next split is told when the reader is done with the one before.
         return [] if self._active else list(self._waiting)[:1]
 
     def _pause_changes(self) -> tuple[tuple[SplitT, ...], tuple[SplitT, ...]]:
+        # Only splits that the reader knows by then: upstream's consumer refused to pause what was
+        # not assigned (FLINK-39728).
         paused = self._paused & {*self._active, *self._next_additions()}
         known = {**self._waiting, **self._active}
         return (
@@ -256,6 +265,8 @@ class FetcherSet(Generic[E, SplitT]):
     ) -> None:
         """See `Fetchers`."""
         for fetcher in self.fetchers:
+            # Where drifting is not allowed, a split reader that cannot pause must say so by its
+            # error.
             if fetcher.reader.can_pause or not self.may_drift:
                 fetcher.pause_or_resume_splits(to_pause, to_resume)
 
@@ -315,6 +326,7 @@ class InlineFetchers(Generic[E, SplitT]):
 
     def poll(self) -> Fetched[E] | None:
         """See `Fetchers`."""
+        # A copy, because the list is sorted and shortened in the loop.
         for fetcher in list(self._set.fetchers):
             if not fetcher.has_work():
                 continue

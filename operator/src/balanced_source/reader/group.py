@@ -87,6 +87,8 @@ class ReaderGroup(Generic[T]):
     _completed: int = 0
 
     def __post_init__(self) -> None:
+        # What was restored is committed: the host reports it, and reads nothing before it is
+        # addressed.
         self.host = ReaderHost(name=self.name, incarnation=self.incarnation).on_committed(
             self.restored
         )
@@ -127,12 +129,17 @@ class ReaderGroup(Generic[T]):
         Args:
             store: makes an offset durable, together with the records before it if the sink can.
         """
+        # Where everything stands comes first: it is the last word about splits that go away by
+        # adopting.
         self._commit(replace(self.host.durable, positions=self._positions(), starts={}), store)
         self.host, base = self.host.base()
         if base is not None and base.epoch > self.host.durable.epoch:
             before = self.host.durable
+            # Stored before readers get their splits: what is adopted is acknowledged by the next
+            # report.
             self._commit(base, store)
             self._adopt(before, base)
+        # After adopting, because a reader has its splits before it hears of them.
         self._hand_over_events()
 
     def report(self, **numbers: Any) -> HostReport | None:
@@ -173,6 +180,7 @@ class ReaderGroup(Generic[T]):
             self.alignment.leave(entry.member)
 
     def _align(self, group: AlignmentGroup[object]) -> None:
+        # All report before anybody is held, or the first would be compared with old watermarks.
         for entry in self._readers.values():
             watermarks = entry.output.watermarks
             if entry.has_ended:
@@ -211,6 +219,7 @@ class ReaderGroup(Generic[T]):
     # --- adopting ---------------------------------------------------------------------------------
 
     def _adopt(self, before: StreamOffset, now: StreamOffset) -> None:
+        # Readers let go first: a split that moves between them must never have two.
         for subtask, entry in self._readers.items():
             gone = [
                 s
@@ -255,6 +264,7 @@ class ReaderGroup(Generic[T]):
             entry.reader.add_splits(splits)
             entry.has_ended = False
         assignment = self.host.assignment
+        # After the splits: a reader that was told the end must not get more.
         if assignment is not None and subtask in assignment.no_more_splits:
             entry.reader.notify_no_more_splits()
 

@@ -42,6 +42,7 @@ class SplitIdleness:
         before, self._silence = self._silence, {}
         for split_id, count in activity.items():
             is_silent = split_id in before and self._activity[split_id] == count
+            # Time in which a split could not say anything is not silence.
             passed = 0.0 if split_id in held else elapsed
             self._silence[split_id] = before[split_id] + passed if is_silent else 0.0
         self._activity, self._looked = dict(activity), now

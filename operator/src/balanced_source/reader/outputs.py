@@ -114,6 +114,7 @@ class _SplitOutput(SourceOutput[T], Generic[T]):
         self._check()
         self.activity += 1
         self.records += 1
+        # A record is a sign of life: others must wait for this split again.
         if self.outputs.watermarks.is_idle_part(self.split_id):
             self.mark_active()
         if self.outputs.on_split is not None:

@@ -48,6 +48,7 @@ class CombinedWatermark(Generic[KeyT]):
         A smaller watermark than before changes nothing.
         """
         part = self._parts[key]
+        # A watermark is a promise, so a part cannot take it back.
         part.watermark, part.is_idle = max(part.watermark, watermark), False
         self._combine(key)
 
@@ -77,5 +78,6 @@ class CombinedWatermark(Generic[KeyT]):
             self._active.put(changed, part.watermark)
         slowest = self._active.value
         self.is_idle = bool(self._parts) and slowest is None
+        # It stays where it is while all are idle, and when a part comes in that is behind.
         if slowest is not None:
             self.watermark = max(self.watermark, slowest)
