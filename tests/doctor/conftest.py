@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source_operator.kube.rights import NEEDED
 from support.builders import spec_json
 from testbed.control_plane import ControlPlane
 from testbed.kafka import KafkaCluster
@@ -51,21 +52,11 @@ SPARK_CRD = {
 }
 RULES = [
     {
-        "apiGroups": ["balancedsource.io"],
-        "resources": ["balancedsources", "balancedsources/status"],
-        "verbs": ["*"],
-    },
-    {
-        "apiGroups": [""],
-        "resources": ["configmaps", "pods", "secrets", "serviceaccounts", "events"],
-        "verbs": ["*"],
-    },
-    {"apiGroups": ["sparkoperator.k8s.io"], "resources": ["sparkapplications"], "verbs": ["*"]},
-    {
-        "apiGroups": ["rbac.authorization.k8s.io"],
-        "resources": ["roles", "rolebindings"],
-        "verbs": ["*"],
-    },
+        "apiGroups": [kind.group],
+        "resources": [f"{kind.plural}/{subresource}" if subresource else kind.plural],
+        "verbs": list(verbs),
+    }
+    for kind, subresource, verbs in NEEDED
 ]
 
 

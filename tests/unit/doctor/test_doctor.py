@@ -13,6 +13,7 @@ from balanced_source_operator.cli import app
 from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
 from balanced_source_operator.doctor.finding import as_text
 from balanced_source_operator.kube.port import RefusedError
+from balanced_source_operator.kube.rights import NEEDED
 from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
     BALANCED_SOURCE,
@@ -104,6 +105,15 @@ async def test_a_missing_right(scene: Scene) -> None:
     for kind in ("sparkapplications.sparkoperator.k8s.io", "sparkapplications.spark.apache.org"):
         assert f"create, delete {kind}; " in fault.message
     assert "get secrets" in fault.message
+
+
+@pytest.mark.parametrize(
+    "right", [f"{verb} {kind.plural}" for kind, _subresource, verbs in NEEDED for verb in verbs]
+)
+async def test_each_right_that_the_operator_needs_is_checked(scene: Scene, right: str) -> None:
+    scene.api.forbidden = {right}
+
+    assert await scene.faults() == ["PermissionMissing"]
 
 
 async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:

@@ -5,14 +5,8 @@ from typing import Any, Final
 
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import (
-    APACHE_APPLICATION,
-    BALANCED_SOURCE,
-    KUBEFLOW_APPLICATION,
-    ROLE,
-    ROLE_BINDING,
-    ResourceKind,
-)
+from balanced_source_operator.kube.rights import NEEDED
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
 from balanced_source_operator.spec.crd import custom_resource_definition
 
@@ -28,25 +22,6 @@ _INSTALL_SPARK: Final = (
 )
 OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 """Label selector of the operator's Deployment and pods, as a URL has it."""
-
-_OPERATOR_RIGHTS: Final = (
-    (BALANCED_SOURCE, "", ("get", "list", "watch")),
-    (BALANCED_SOURCE, "status", ("patch",)),
-    (
-        ResourceKind("", "v1", "configmaps", "ConfigMap"),
-        "",
-        ("get", "list", "watch", "create", "update", "patch"),
-    ),
-    (KUBEFLOW_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
-    (APACHE_APPLICATION, "", ("get", "list", "watch", "create", "delete")),
-    (ResourceKind("", "v1", "pods", "Pod"), "", ("list", "watch")),
-    (ResourceKind("", "v1", "secrets", "Secret"), "", ("get",)),
-    (ResourceKind("", "v1", "serviceaccounts", "ServiceAccount"), "", ("get",)),
-    (ROLE, "", ("get", "list", "watch", "create", "patch")),
-    (ROLE_BINDING, "", ("get", "list", "watch", "create", "patch")),
-    (ResourceKind("", "v1", "events", "Event"), "", ("create",)),
-)
-"""What the operator's service account must be allowed to do in the namespace of a source."""
 
 
 async def check_crd(api: ClusterApi) -> Diagnosis:
@@ -149,7 +124,7 @@ async def check_rights(
     check = f"rights of {user} in {namespace}"
     lacking = []
     try:
-        for kind, subresource, verbs in _OPERATOR_RIGHTS:
+        for kind, subresource, verbs in NEEDED:
             asked = {
                 "namespace": namespace,
                 "group": kind.group,
