@@ -70,6 +70,9 @@ test-spark43: testbed ## The Spark side's tests on PySpark 4.3, but those that t
 	  { eval "$$run" || { echo "NOT STABLE: the tests above failed; they run once more, in a new JVM …"; \
 	    eval "$$run --last-failed --last-failed-no-failures=none"; }; }
 
+test-examples: testbed native ## The examples of the how-to pages on real pods (about 15 minutes)
+	@$(QUICK_JVM) $(RUN) pytest -q tests/integration/examples/test_on_pods.py
+
 test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a minute)
 	@$(RUN) pytest -q -n 2 tests/unit tests/contract -m "not integration"
 	@PYTHONPATH=tests $(RUN) mutants --quick
@@ -167,7 +170,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@$(PY) .ci/prose.py
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
-.PHONY: e2e test-chart test-doctor test-page docs demo-notebook wheels
+.PHONY: e2e test-examples test-chart test-doctor test-page docs demo-notebook wheels
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

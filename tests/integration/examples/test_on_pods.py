@@ -18,7 +18,7 @@ from testbed.errors import CommandError
 from testbed.kafka import Listener
 from testbed.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.integration, pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 RECORDS = 60
 START = 600
