@@ -18,12 +18,13 @@ from balanced_source.api import RebalanceCause, Source, SplitId
 from balanced_source.assigners import Layout, Move, Wish
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.coordinator import Checkpoint, state_codec
+from balanced_source.coordinator.state import runs_on
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.yaml_text import YamlError
 from balanced_source_operator.controller.translate import texts_of, to_source
-from balanced_source_operator.host_plan import HostPlan, host_of, plan_hosts
+from balanced_source_operator.host_plan import HostPlan, plan_hosts
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.local import read_manifest, read_spec, read_texts
@@ -213,7 +214,7 @@ def as_json(found: HostPlan) -> str:
         "after": asdict(found.after),
     }
     if found.has_several:
-        content["hosts"] = {"before": dict(found.splits_before), "after": dict(found.splits_after)}
+        content["hosts"] = {"before": found.splits_before, "after": found.splits_after}
     return json.dumps(content, indent=2) + "\n"
 
 
@@ -221,8 +222,8 @@ def _hosts(found: HostPlan, move: Move) -> dict[str, str | None]:
     if not found.has_several:
         return {}
     return {
-        "fromHost": None if move.before is None else host_of(move.before, found.hosts_before),
-        "toHost": host_of(move.after, found.hosts_after),
+        "fromHost": None if move.before is None else runs_on(move.before, found.hosts_before),
+        "toHost": runs_on(move.after, found.hosts_after),
     }
 
 
@@ -261,7 +262,7 @@ def as_table(found: HostPlan) -> str:
 def _place(found: HostPlan, reader: int | None, hosts: tuple[str, ...]) -> str:
     if reader is None:
         return "new"
-    return f"reader {reader} on host {host_of(reader, hosts)}" if found.has_several else str(reader)
+    return f"reader {reader} on host {runs_on(reader, hosts)}" if found.has_several else str(reader)
 
 
 def _host_table(found: HostPlan) -> Table:

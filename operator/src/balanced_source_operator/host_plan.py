@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from balanced_source.api import RebalanceCause, SplitId
 from balanced_source.assigners import Layout, Move, Plan, Wish, plan
 from balanced_source.coordinator.membership import renumbered
+from balanced_source.coordinator.state import run_by, runs_on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +19,20 @@ class HostPlan(Plan):
     Attributes:
         hosts_before: names of the hosts that run readers now, in their order.
         hosts_after: the same, when all wanted hosts have started.
-        splits_before: number of splits of each host now.
-        splits_after: the same then.
     """
 
     hosts_before: tuple[str, ...]
     hosts_after: tuple[str, ...]
-    splits_before: Mapping[str, int]
-    splits_after: Mapping[str, int]
+
+    @property
+    def splits_before(self) -> dict[str, int]:
+        """Number of splits of each host now."""
+        return _per_host(self.before.splits, self.hosts_before)
+
+    @property
+    def splits_after(self) -> dict[str, int]:
+        """Number of splits of each host then."""
+        return _per_host(self.after.splits, self.hosts_after)
 
     @property
     def has_several(self) -> bool:
@@ -36,16 +43,11 @@ class HostPlan(Plan):
     def moved_between_hosts(self) -> int:
         """Number of splits that get another host."""
         hosts = (
-            (host_of(move.before, self.hosts_before), host_of(move.after, self.hosts_after))
+            (runs_on(move.before, self.hosts_before), runs_on(move.after, self.hosts_after))
             for move in self.moves
             if move.before is not None
         )
         return sum(before != after for before, after in hosts)
-
-
-def host_of(reader: int, hosts: Sequence[str]) -> str:
-    """Return the host of a reader, as `CoordinatorState.host_of` does."""
-    return hosts[reader % len(hosts)]
 
 
 def plan_hosts(
@@ -85,8 +87,6 @@ def plan_hosts(
         after=found.after,
         hosts_before=before,
         hosts_after=after,
-        splits_before=_count(current.owners, before),
-        splits_after=_count(found.owners, after),
     )
 
 
@@ -105,11 +105,11 @@ def _moves(
 
 def _place(reader: int, hosts: Sequence[str]) -> tuple[str, int]:
     """Return the host of a reader, and which of the host's readers it is."""
-    return host_of(reader, hosts), reader // len(hosts)
+    return runs_on(reader, hosts), reader // len(hosts)
 
 
-def _count(owners: Mapping[SplitId, int], hosts: Sequence[str]) -> dict[str, int]:
-    counts = dict.fromkeys(hosts, 0)
-    for reader in owners.values():
-        counts[host_of(reader, hosts)] += 1
-    return counts
+def _per_host(splits: Sequence[int], hosts: Sequence[str]) -> dict[str, int]:
+    """Return the number of splits of each host, from those of each reader."""
+    return {
+        host: sum(splits[reader] for reader in run_by(host, hosts, len(splits))) for host in hosts
+    }

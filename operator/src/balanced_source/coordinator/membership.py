@@ -18,7 +18,7 @@ from dataclasses import replace
 from balanced_source.api import SplitId
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.events import HostGivenUp, HostOverdue, HostsChanged
-from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT
+from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT, run_by
 from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
@@ -213,18 +213,13 @@ def renumbered(before: Sequence[str], after: Sequence[str], parallelism: int) ->
         after: the same, then.
         parallelism: number of readers, which stays.
     """
-    stay = [name for name in before if name in after]
     pairs = (
         # The k-th reader of a host remains its k-th. By number modulo hosts, most splits would move
         # between hosts for nothing.
-        zip(_readers(before, n, parallelism), _readers(after, n, parallelism), strict=False)
-        for n in stay
+        zip(run_by(n, before, parallelism), run_by(n, after, parallelism), strict=False)
+        for n in before
     )
     return {old: new for pair in pairs for old, new in pair}
-
-
-def _readers(hosts: Sequence[str], name: str, parallelism: int) -> range:
-    return range(hosts.index(name), parallelism, len(hosts))
 
 
 def _renumbered(

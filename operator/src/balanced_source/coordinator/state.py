@@ -1,7 +1,7 @@
 """Everything a coordinator knows, as immutable values: cheap to copy, to compare and to store."""
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -75,6 +75,18 @@ class HostState:
     def is_assignable(self) -> bool:
         """Whether readers of this host may be given splits."""
         return self.phase in (HostPhase.ACTIVE, HostPhase.EXPECTED)
+
+
+def runs_on(subtask_id: int, members: Sequence[str]) -> str:
+    """Return which of the hosts that run readers, given in their order, runs a reader."""
+    return members[subtask_id % len(members)]
+
+
+def run_by(host: str, members: Sequence[str], parallelism: int) -> range:
+    """Return the readers that a host runs: none if it is not among the hosts that run readers."""
+    if host not in members:
+        return range(0)
+    return range(members.index(host), parallelism, len(members))
 
 
 def newest(*positions: Position) -> Position:
@@ -221,8 +233,7 @@ class CoordinatorState(Generic[SplitT]):
 
         It does not depend on parallelism, so a rescale moves no reader.
         """
-        names = self.members
-        return names[subtask_id % len(names)]
+        return runs_on(subtask_id, self.members)
 
     def holder_of(self, split_id: SplitId) -> str | None:
         """The host that a split was given to, and that has not let go of it.
@@ -252,8 +263,7 @@ class CoordinatorState(Generic[SplitT]):
 
     def subtasks_of(self, host: str) -> range:
         """Readers that a host runs now."""
-        names = self.members
-        return range(names.index(host), self.parallelism, len(names)) if host in names else range(0)
+        return run_by(host, self.members, self.parallelism)
 
     def position(self, split_id: SplitId) -> Position:
         """Newest known position of an owned split: the host's report beats what was remembered."""
