@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import range_reader
 from balanced_source_spark.kafka.range_reader import CHUNK, read_ranges
-from balanced_source_spark.kafka.settings import RangeReaderSettings
+from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadStalledError
 from support.messages import FakeMessage
 
 
@@ -48,17 +49,24 @@ class Consumer:
         return [Message(offset=offset) for offset in offsets]
 
 
-def read(monkeypatch: pytest.MonkeyPatch, consumer: Consumer, start: int, end: int) -> list[int]:
+def batches(
+    monkeypatch: pytest.MonkeyPatch, consumer: Consumer, start: int, end: int, *, stall: float = 60
+) -> Iterator[Any]:
     @contextmanager
     def borrowed(_: Any) -> Iterator[Consumer]:
         yield consumer
 
     monkeypatch.setattr(range_reader, "borrowed_consumer", borrowed)
     piece = SplitRange(split_id=("c", "t", 0), start=start, end=end)
-    settings = RangeReaderSettings(cluster="c", config={})
+    yield from read_ranges([piece], RangeReaderSettings(cluster="c", config={}, stall=stall))
+
+
+def read(
+    monkeypatch: pytest.MonkeyPatch, consumer: Consumer, start: int, end: int, *, stall: float = 60
+) -> list[int]:
     return [
         offset
-        for batch in read_ranges([piece], settings)
+        for batch in batches(monkeypatch, consumer, start, end, stall=stall)
         for offset in batch.column("offset").to_pylist()
     ]
 
@@ -77,6 +85,48 @@ def test_it_asks_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert len(read(monkeypatch, consumer, 0, 2 * CHUNK + 7)) == 2 * CHUNK + 7
     assert consumer.asked == [CHUNK, CHUNK, 7]
+
+
+class Unreachable(FakeMessage):
+    """What librdkafka delivers while no broker answers."""
+
+    def error(self) -> KafkaError:
+        return KafkaError(KafkaError._ALL_BROKERS_DOWN, "no broker answers")
+
+
+def test_errors_of_an_absent_broker_do_not_put_off_the_end_of_patience(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Absent(Consumer):
+        def consume(self, count: int, timeout: float) -> list[Any]:
+            self.asked.append(count)
+            assert len(self.asked) < 5, "it waits for ever"
+            return [Unreachable()]
+
+    with pytest.raises(ReadStalledError, match="no broker answers"):
+        read(monkeypatch, Absent(portion=0), 0, 5, stall=0)
+
+
+def test_time_that_spark_takes_for_rows_is_not_the_brokers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(range_reader.time, "monotonic", lambda: now[0])
+
+    class Slow(Consumer):
+        def consume(self, count: int, timeout: float) -> list[Message]:
+            is_empty = len(self.asked) % 2 == 1
+            found = super().consume(count, timeout)
+            if not is_empty:
+                return found
+            self._next -= len(found)
+            return []
+
+    consumer = Slow(portion=1)
+    for _ in batches(monkeypatch, consumer, 0, 3, stall=5):
+        now[0] += 60
+
+    assert consumer.given_up == [("t", 0)]
 
 
 RANGES = {("t", 0): (3, 9), ("t", 1): (0, 4), ("u", 0): (5, 6)}

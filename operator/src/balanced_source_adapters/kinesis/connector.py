@@ -37,7 +37,11 @@ from balanced_source.connectors.kinesis import (
     first_splits,
     split_of,
 )
-from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.errors import (
+    ContractViolationError,
+    RefusedDiscoveryError,
+    TransientDiscoveryError,
+)
 from balanced_source.reasons import Reason
 
 if TYPE_CHECKING:
@@ -66,8 +70,7 @@ class KinesisConnector(Connector):
         def execute(call: AsyncCall) -> Any:
             match call:
                 case ListShards(scope=stream, server=server):
-                    client = client_of(server)
-                    return discovered(client.shards(stream), created=client.summary(stream).created)
+                    return _listed(client_of(server), stream)
                 case FirstPositions(scope=stream, server=server):
                     summary = client_of(server).summary(stream)
                     _check_start(call, summary.now)
@@ -101,6 +104,26 @@ class KinesisConnector(Connector):
             if isinstance(source, KinesisSource) and source.server.secret
             else ()
         )
+
+
+def _listed(client: "KinesisClient", stream: str) -> DiscoveredShards:
+    """Return the shards of a stream together with its identity.
+
+    The service tells them in two answers. Shards of a stream that was deleted in between must not
+    get the identity of the new one: positions of the one would be used in the other.
+
+    Raises:
+        TransientDiscoveryError: the stream was recreated while it was listed.
+        DiscoveryError: the service does not answer, or refuses to.
+    """
+    created = client.summary(stream).created
+    shards = client.shards(stream)
+    if client.summary(stream).created != created:
+        raise TransientDiscoveryError(
+            f"stream {stream} was recreated while its shards were listed; they are listed again",
+            scope=stream,
+        )
+    return discovered(shards, created=created)
 
 
 def _check_start(call: FirstPositions, now: int) -> None:

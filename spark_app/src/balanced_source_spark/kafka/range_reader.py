@@ -83,11 +83,8 @@ class _Reading:
         deadline = time.monotonic() + self._settings.stall
         while self._ends:
             left = sum(end - self._next[key] for key, end in self._ends.items())
+            waiting = len(self._ends)
             messages = self._consumer.consume(min(CHUNK, max(left, 1)), WAIT)
-            if messages:
-                deadline = time.monotonic() + self._settings.stall
-            elif time.monotonic() > deadline:
-                raise ReadStalledError(self._stalled())
             if self._settings.interrupt.is_set:
                 raise ReadStalledError(
                     f"cluster {self._settings.cluster}: the read was interrupted"
@@ -98,6 +95,12 @@ class _Reading:
                 batch = self._batch(accepted) if len(accepted) else None
             if batch is not None:
                 yield batch
+            # Errors are no progress: a broker that is away is reported again and again.
+            if batch is not None or len(self._ends) < waiting:
+                # After the rows were taken: that time is not the broker's.
+                deadline = time.monotonic() + self._settings.stall
+            elif time.monotonic() > deadline:
+                raise ReadStalledError(self._stalled())
 
     def _batch(self, chunk: Chunk) -> pa.RecordBatch:
         return record_batch(chunk, cluster=self._settings.cluster, columns=self._settings.columns)

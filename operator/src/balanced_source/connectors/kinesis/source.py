@@ -16,7 +16,6 @@ from balanced_source.api import (
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
 from balanced_source.connectors.discovery import (
     Discover,
-    Discovered,
     DiscoveringSource,
     DiscoveryState,
     Initialize,
@@ -214,7 +213,7 @@ def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list
     ]
 
 
-def discovered(shards: Mapping[SplitId, Shard], *, created: str | None) -> Discovered:
+def discovered(shards: Mapping[SplitId, Shard], *, created: str | None) -> DiscoveredShards:
     """Return the answer to a `ListShards`."""
     identities = {} if created is None else dict.fromkeys(shards, created)
     return DiscoveredShards(split_ids=frozenset(shards), identities=identities, shards=shards)
