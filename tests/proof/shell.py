@@ -223,7 +223,7 @@ class Shell:
     def plan(self, start: str, end: str) -> Planned:
         """Asks for the partitions of a micro-batch."""
         partitions = self.planner.partitions(json.loads(start), json.loads(end))
-        return tuple((p.subtask_id, p.ranges) for p in partitions)  # type: ignore[attr-defined]
+        return tuple((p.subtask_id, p.ranges) for p in partitions)
 
     def latest(self, start: str) -> str:
         """Asks how far the next micro-batch goes."""

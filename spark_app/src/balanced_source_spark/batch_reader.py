@@ -51,6 +51,9 @@ class BalancedBatchReader(DataSourceReader):
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
             planned = _planned(planner, begin)
+            # Nobody is left to tell what reading took: the planner stops before the tasks start.
+            for part in planned:
+                part.samples = None
             # Without any partition Spark would make one of its own, and have that read.
             return planned or [ReaderPartition(subtask_id=0, ranges=())]
         finally:
@@ -63,19 +66,15 @@ class BalancedBatchReader(DataSourceReader):
         return task_reader(self._options)().read(partition)
 
 
-def _planned(planner: "StreamPlanner", begin: dict[str, Any]) -> list[InputPartition]:
+def _planned(planner: "StreamPlanner", begin: dict[str, Any]) -> list[ReaderPartition]:
     """Return what all micro-batches read that a stream would need.
 
     One, unless readers ask for splits.
     """
     if not planner.is_pulling:
         return list(planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable())))
-    found: list[InputPartition] = []
+    found: list[ReaderPartition] = []
     while (end := planner.latestOffset(begin, UNLIMITED)) != begin:
-        found += [
-            part
-            for part in planner.partitions(begin, end)
-            if isinstance(part, ReaderPartition) and part.ranges
-        ]
+        found += [part for part in planner.partitions(begin, end) if part.ranges]
         begin = end
     return found

@@ -3,16 +3,32 @@
 What a query of this source reads, and how far behind it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from balanced_source.host.observation import Observation
+from balanced_source.host.reader_figures import ReaderFigures
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.hooks import Figure
 
 _PREFIX: Final = "balanced_source_host_"
+
+_WORK: Final = {
+    "records_read": "Records that a reader has delivered since the query started.",
+    "bytes_read": "Bytes of these records in memory.",
+    "source_busy_seconds": (
+        "Seconds that a reader has spent in its source since the query started: waiting, fetching"
+        " and decoding."
+    ),
+    "downstream_busy_seconds": (
+        "Seconds that a reader has waited for Spark to take and process its records since the"
+        " query started."
+    ),
+    "first_records_seconds": "Seconds until the first records of a reader's newest task.",
+}
+"""Names → texts of a reader's figures, in the order of `note_readers`."""
 
 log = get_logger(__name__)
 
@@ -50,6 +66,9 @@ class DriverMetrics:
             " while unknown."
         )
         self._behind = self._gauge("split_behind_seconds", text, "split")
+        self._work = {
+            name: self._gauge(f"reader_{name}", text, "reader") for name, text in _WORK.items()
+        }
         self._figures: dict[str, Gauge] = {}
         if port is not None:
             self._serve(port)
@@ -72,6 +91,16 @@ class DriverMetrics:
         self._skew.labels(self._source).set(seen.skew)
         if aligned_to is not None:
             self._aligned.labels(self._source).set(aligned_to / 1000)
+
+    def note_readers(self, figures: Mapping[int, ReaderFigures]) -> None:
+        """Set what the tasks of each reader have measured."""
+        for gauge in self._work.values():
+            gauge.clear()
+        for reader, one in figures.items():
+            values = (one.records, one.size, one.source, one.downstream, one.first)
+            for gauge, value in zip(self._work.values(), values, strict=True):
+                if value is not None:
+                    gauge.labels(self._source, str(reader)).set(value)
 
     def note_figures(self, figures: Iterable[Figure]) -> None:
         """Set the connector's own gauges."""

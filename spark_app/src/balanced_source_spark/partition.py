@@ -2,12 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
 from balanced_source.host import SplitRange
 from balanced_source.host.journaling import Share
+
+
+class SampleTarget(NamedTuple):
+    """Where tasks send their samples.
+
+    Attributes:
+        host: address of the planning process.
+        port: of its socket.
+        token: proves that a sample comes from a task of this query.
+    """
+
+    host: str
+    port: int
+    token: str
 
 
 @dataclass
@@ -20,6 +34,7 @@ class ReaderPartition(InputPartition):
         splits: how many splits the reader owns, read now or not.
         settings: how it connects, from the assignment; without secrets.
         share: what it reads of a source whose ends are not known; there are no ranges then.
+        samples: where its task says what reading took; None: nowhere.
     """
 
     subtask_id: int
@@ -27,6 +42,7 @@ class ReaderPartition(InputPartition):
     splits: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
     share: Share | None = None
+    samples: SampleTarget | None = None
 
     def __post_init__(self) -> None:
         super().__init__(self.subtask_id)

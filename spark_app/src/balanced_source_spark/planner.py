@@ -13,7 +13,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 
-from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import (
@@ -40,6 +39,8 @@ from balanced_source.host.ends import (
 )
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
+from balanced_source.host.pacing import Pace, paced
+from balanced_source.host.reader_figures import ReaderFigures, for_report
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import check_owner
@@ -275,7 +276,7 @@ class StreamPlanner(PlannerParts):
         """Whether the query ends by itself and needs several micro-batches to ask for splits."""
         return self._is_pulling
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ReaderPartition]:
         finish = self._own(end)
         self._has_closed |= finish.closings > 0
         plans = plan(stream_offset.from_json(start), finish)
@@ -294,6 +295,7 @@ class StreamPlanner(PlannerParts):
                 # the ranges.
                 splits=max(1, owned[p.subtask_id]),
                 settings=settings,
+                samples=self._samples.target,
             )
             for p in plans
         ]
@@ -319,7 +321,7 @@ class StreamPlanner(PlannerParts):
         A part that fails to close keeps no other one open, and is told afterwards.
         """
         with ExitStack() as parts:
-            for name in ("_hooks", "_aligner", "_ends", "_control", "_runtime"):
+            for name in ("_hooks", "_aligner", "_ends", "_control", "_samples", "_runtime"):
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
@@ -352,24 +354,40 @@ class StreamPlanner(PlannerParts):
         silent = self._ends.silent - skipped.keys()
         free = reachable(base, {**seen.ends, **skipped}, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
-            return self._ended(base, seen, free)
+            return self._ended(base, seen, Pace(free))
         admitted = self._aligner.cap(held, free) if self._aligner is not None else free
         # Never behind where reading stands: a position that goes back would read records twice.
         aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
         positions = self._hooks.admit(held, aligned, may_wait=self._targets is None)
-        return self._ended(base, seen, positions)
+        return self._ended(base, seen, self._paced(base, positions))
 
-    def _ended(
-        self, base: StreamOffset, seen: Look, positions: Mapping[SplitId, int]
-    ) -> StreamOffset:
-        return advance(
+    def _paced(self, base: StreamOffset, positions: Mapping[SplitId, int]) -> Pace:
+        """Where readers ask for splits, a slow one reads as much as it can while the others read.
+
+        Elsewhere each reader has to read what it owns, however slow it is.
+        """
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        if assignment is None or not assignment.look_ahead or "_samples" not in self.__dict__:
+            return Pace(positions)
+        self._samples.take()
+        return paced(
             base,
             positions,
+            self._samples.speeds,
+            no_more_splits=assignment.no_more_splits,
+            may_cut=self._hooks.may_cut,
+        )
+
+    def _ended(self, base: StreamOffset, seen: Look, pace: Pace) -> StreamOffset:
+        asked = self._options.max_records_per_reader
+        return advance(
+            base,
+            pace.positions,
             terms=seen.terms,
             term_ends=seen.term_ends,
             # Without the user's consent a split whose log was cut stays where it is.
             cuts=seen.cuts if seen.cuts and self._hooks.may_skip() else {},
-            max_records_per_reader=self._options.max_records_per_reader,
+            max_records_per_reader=pace.cut_above if asked is None else asked,
         )
 
     def _note(
@@ -389,16 +407,31 @@ class StreamPlanner(PlannerParts):
         heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
         seen = observe(begin, end, heard, behind)
         aligned = self._aligner.report() if self._aligner is not None else {}
-        self._shown = {**seen.to_json(), **({"alignment": aligned} if aligned else {})}
+        figures = self._figures(end)
+        self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
+            self._metrics.note_readers(figures)
         unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
         late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
-        lags = seen.lags_for_report()
-        metrics = {"skew": seen.skew, **unread, **late, **aligned, **self._hook_numbers(), **lags}
+        metrics = {
+            "skew": seen.skew,
+            **unread,
+            **late,
+            **aligned,
+            **self._hook_numbers(),
+            **seen.lags_for_report(),
+            **for_report(figures),
+        }
         self._runtime.note_progress(
             Progress(lag=seen.lag, metrics=metrics, alignment=self._group_watermark())
         )
+
+    def _figures(self, end: StreamOffset) -> Mapping[int, ReaderFigures]:
+        """Return what the tasks of the present readers have measured."""
+        if "_samples" not in self.__dict__:
+            return {}
+        return self._samples.take(end.readers)
 
     def _hook_numbers(self) -> Mapping[str, int]:
         """Return the connector's numbers, and pass on its figures.

@@ -36,6 +36,7 @@ from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.place import this_place
+from balanced_source_spark.sample_collector import SampleCollector
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
@@ -130,6 +131,11 @@ class PlannerParts:
             idle_timeout=asked.idle_timeout,
             newest=lambda: self._runtime.newest_assignment(timeout=0.0),
         )
+
+    @cached_property
+    def _samples(self) -> SampleCollector:
+        """Only a query that plans tasks has one."""
+        return SampleCollector()
 
     @cached_property
     def _metrics(self) -> "DriverMetrics | None":

@@ -20,6 +20,7 @@ from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
 from balanced_source_spark.quick_imports import quick_imports
+from balanced_source_spark.task_samples import measuring
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +36,10 @@ def task_reader(options: Options) -> Callable[[], TaskReader]:
 
     Pickled instead of a reader, so that a task knows nothing of options and planning.
     """
+    return partial(measuring, _task_reader(options))
+
+
+def _task_reader(options: Options) -> Callable[[], TaskReader]:
     half, query = half_of(options.connector), query_of(options)
     if isinstance(half, SparkHalf):
         return half.task_reader(query)

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,27 @@ def test_available_now_reads_what_is_new_and_nothing_twice(
     run(spark, tmp_path, path=folder, splitBytes=2000, parallelism=1)
 
     assert values(spark.read.parquet(str(tmp_path / "rows"))) == EXPECTED + Counter(["one more"])
+
+
+def test_the_progress_says_what_reading_took(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    rows = spark.readStream.format("balanced").options(**options(splitBytes=1500)).load(str(folder))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+
+    shown = [source.latestOffset for p in query.recentProgress for source in p.sources]
+    readers = json.loads(shown[-1])["readers"]
+    assert readers.keys() == {"0", "1"}
+    for reader in readers.values():
+        assert reader["recordsRead"] > 0
+        assert reader["bytesRead"] > reader["recordsRead"]
+        assert 0 < reader["firstRecordsSeconds"] <= reader["sourceSeconds"]
+        assert reader["downstreamSeconds"] > 0
+    told = sum(reader["recordsRead"] for reader in readers.values())
+    # All micro-batches but the last: its tasks end when nobody asks for a further one.
+    assert told in accumulate(p.numInputRows for p in query.recentProgress)
 
 
 def test_a_missing_folder_is_said(spark: SparkSession, tmp_path: Path) -> None:

@@ -48,5 +48,6 @@ def test_shards_get_the_identity_of_their_stream(monkeypatch: pytest.MonkeyPatch
 def test_shards_of_a_deleted_stream_never_get_the_identity_of_the_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """A stream that is recreated while its shards are listed is listed again."""
     with pytest.raises(TransientDiscoveryError, match="orders was recreated while its shards"):
         listed(monkeypatch, is_recreated=True)

@@ -89,7 +89,8 @@ def test_what_is_pickled_only_reads(
     reader: type[BalancedStreamReader] | type[BalancedBatchReader],
 ) -> None:
     # Made a moment ago
-    made = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301
+    measuring = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301
+    made = measuring.reader
     assert isinstance(made, KafkaTaskReader)
     assert (made.columns, made.prefetch, made.implementation) == (
         ("value", "offset"),
@@ -97,4 +98,4 @@ def test_what_is_pickled_only_reads(
         "native",
     )
     assert (made.client_id, str(made.secrets.folder)) == ("balanced-source-embedded", "/s")
-    assert list(made.read(ReaderPartition(subtask_id=0, ranges=()))) == []
+    assert list(measuring.read(ReaderPartition(subtask_id=0, ranges=()))) == []

@@ -5,16 +5,21 @@ Lag, records and skew, per reader and the worst splits.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents.lags import to_metrics
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.planning import plan
+from balanced_source.host.reader_figures import ReaderFigures
 
 WORST: Final = 20
 """Splits that are told of one by one, those with the most lag: a progress message is no place for
 ten thousand."""
+
+
+_NONE: Final[Mapping[int, ReaderFigures]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +36,10 @@ class ReaderLoad:
     splits: int
     lag: int | None
     records: int
+
+    def to_json(self) -> dict[str, Json]:
+        """For the query's progress."""
+        return {"splits": self.splits, "lag": self.lag, "records": self.records}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +101,12 @@ class Observation:
         """Return the lags for the `metrics` of a report, of bounded size; see `documents.lags`."""
         return to_metrics(self.lags, {reader: load.lag for reader, load in self.readers.items()})
 
-    def to_json(self) -> dict[str, Json]:
-        """For the query's progress, as `sources[].latestOffset`."""
+    def to_json(self, figures: Mapping[int, ReaderFigures] = _NONE) -> dict[str, Json]:
+        """For the query's progress, as `sources[].latestOffset`.
+
+        Args:
+            figures: what the tasks of readers have measured, where it is known.
+        """
         lags = {s: lag for s, lag in self.lags.items() if lag}
         worst = sorted(lags, key=lambda s: (-lags[s], s))[:WORST]
         return {
@@ -103,7 +116,8 @@ class Observation:
             "records": self.records,
             "skew": round(self.skew, 3),
             "readers": {
-                str(reader): {"splits": load.splits, "lag": load.lag, "records": load.records}
+                str(reader): load.to_json()
+                | (figures[reader].to_json() if reader in figures else {})
                 for reader, load in self.readers.items()
             },
             "worstSplits": [{"split": list(s), "lag": lags[s]} for s in worst],
@@ -161,6 +175,11 @@ def observe(
         lags=lags,
         behind=behind or {},
     )
+
+
+def _shown(figures: ReaderFigures | None) -> dict[str, Json]:
+    # What was not measured is missing: it is no 0.
+    return {} if figures is None else figures.to_json()
 
 
 def _total(lags: Iterable[int | None]) -> int | None:

@@ -138,6 +138,15 @@ class PlannerHooks(ABC):
         """
         return reachable
 
+    def may_cut(self, split_id: SplitId) -> bool:
+        """Return whether a split can be read in parts, at any position.
+
+        Asked of sources whose readers ask for splits: a slow reader reads a part of a split, while
+        others read whole ones. A split that cannot be cut is read as a whole.
+        """
+        del split_id
+        return True
+
     def may_skip(self) -> bool:
         """Return whether the user accepts that records which are gone are skipped."""
         return False

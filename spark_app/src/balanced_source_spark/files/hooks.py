@@ -4,7 +4,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from balanced_source.api import Problem, SplitId
-from balanced_source.connectors.files import KIND, File, OnLoss, Store, file_of
+from balanced_source.connectors.files import (
+    KIND,
+    File,
+    Format,
+    OnLoss,
+    Store,
+    compression_of,
+    file_of,
+)
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host.ends import Look, Mark, SplitEnd
@@ -50,6 +58,11 @@ class FilesHooks(PlannerHooks):
         return {
             s: SplitEnd(end=file_of("", self._good[s]).size, identity=self._good[s]) for s in found
         }
+
+    def may_cut(self, split_id: SplitId) -> bool:
+        kind = self._context.query.read.kind
+        # A compressed file is read from its beginning, and a binary one is a single row.
+        return kind is not Format.BINARY and compression_of(str(split_id[1]), kind) is None
 
     def may_skip(self) -> bool:
         return self._policy() is OnLoss.SKIP

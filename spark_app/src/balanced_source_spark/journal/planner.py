@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 
 from balanced_source.api import Problem, SplitId
@@ -154,7 +153,7 @@ class JournalPlanner(StreamPlanner):
         closing = self._closing(begin)
         return start if closing is None else self._signed(closing)
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ReaderPartition]:
         """Return one partition per reader; depends on `end` alone."""
         finish = self._own(end)
         # without splits it reads nothing: Spark's first offset
@@ -177,6 +176,7 @@ class JournalPlanner(StreamPlanner):
                 splits=max(1, len(share.starts)),
                 settings=settings,
                 share=share,
+                samples=self._samples.target,
             )
             for share in planned
         ]

@@ -1,0 +1,127 @@
+"""What reading costs each reader: figures of its tasks, added up, and how fast it is.
+
+A task measures how long it waited for its source and how long whatever follows took, which Spark
+does not tell per source. The names follow Flink's metrics of sources (FLIP-33): records, bytes and
+busy time of each reader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from balanced_source.api import Json
+
+MOST_READERS: Final = 1_000
+"""Readers whose figures a report lists; with more of them it lists none, so that it stays small."""
+
+FIGURES: Final = "readerFigures"
+"""Name in the `metrics` of a report: rows of reader, records, bytes, milliseconds spent in the
+source and behind it, and milliseconds until the first records of its newest task."""
+
+_WEIGHT: Final = 0.5
+"""Of the newest task in the speed of a reader: a reader that changes is known after a few tasks."""
+
+_SHORTEST: Final = 0.005
+"""Seconds of a task that says anything of speed: what a shorter one measures is its start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSample:
+    """What one task has measured.
+
+    Attributes:
+        reader: whose share it read.
+        extent: by how much positions advance with its ranges: offsets, or bytes of files; 0 for
+            sources whose ends are not known in advance.
+        records: that it delivered.
+        size: of them in memory, in bytes.
+        source: seconds that it spent in the source: waiting, fetching, decoding.
+        downstream: seconds between its batches: Spark took the records and processed them.
+        first: seconds until the first records; None without any.
+    """
+
+    reader: int
+    extent: int = 0
+    records: int = 0
+    size: int = 0
+    source: float = 0.0
+    downstream: float = 0.0
+    first: float | None = None
+
+    @property
+    def busy(self) -> float:
+        """Seconds from the start of reading to its end."""
+        return self.source + self.downstream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderFigures:
+    """What the tasks of one reader have measured since its query started.
+
+    Attributes:
+        records: delivered.
+        size: of them in memory, in bytes.
+        source: seconds in the source, see `TaskSample`.
+        downstream: seconds behind the source.
+        first: seconds until the first records of the newest task that had any.
+        speed: advance of positions per second while it reads, newer tasks weighing more; None while
+            unknown.
+    """
+
+    records: int = 0
+    size: int = 0
+    source: float = 0.0
+    downstream: float = 0.0
+    first: float | None = None
+    speed: float | None = None
+
+    def with_task(self, sample: TaskSample) -> Self:
+        """Return the figures with one more task."""
+        return replace(
+            self,
+            records=self.records + sample.records,
+            size=self.size + sample.size,
+            source=self.source + sample.source,
+            downstream=self.downstream + sample.downstream,
+            first=self.first if sample.first is None else sample.first,
+            speed=_smoothed(self.speed, sample),
+        )
+
+    def to_json(self) -> dict[str, Json]:
+        """For the progress of the query."""
+        return {
+            "recordsRead": self.records,
+            "bytesRead": self.size,
+            "sourceSeconds": round(self.source, 3),
+            "downstreamSeconds": round(self.downstream, 3),
+            "firstRecordsSeconds": None if self.first is None else round(self.first, 3),
+        }
+
+
+def for_report(figures: Mapping[int, ReaderFigures]) -> dict[str, Json]:
+    """Return the part of a report's `metrics`; nothing without figures, or with too many readers.
+
+    Totals and not rates: whoever reads two reports knows what was between them, and nothing is lost
+    with a report that nobody saw.
+    """
+    if not figures or len(figures) > MOST_READERS:
+        return {}
+    rows: list[Json] = [
+        [
+            reader,
+            one.records,
+            one.size,
+            round(one.source * 1000),
+            round(one.downstream * 1000),
+            None if one.first is None else round(one.first * 1000),
+        ]
+        for reader, one in sorted(figures.items())
+    ]
+    return {FIGURES: rows}
+
+
+def _smoothed(speed: float | None, sample: TaskSample) -> float | None:
+    if sample.extent <= 0 or sample.busy < _SHORTEST:
+        return speed
+    newest = sample.extent / sample.busy
+    return newest if speed is None else speed + _WEIGHT * (newest - speed)

@@ -1,0 +1,132 @@
+"""How long a task waits for its source: measured in the task, sent to the planning process.
+
+Python sources have no channel from tasks to planning. So a task sends one datagram at its end:
+nothing waits for it, and a lost one costs a figure and nothing else. Imported by tasks, so it
+imports little.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from balanced_source.host.cutting import length
+from balanced_source.host.reader_figures import TaskSample
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from balanced_source_spark.contract.half import TaskReader
+    from balanced_source_spark.partition import ReaderPartition
+
+LARGEST: Final = 512
+"""Bytes of a datagram."""
+
+
+_LONGEST: Final = 1e9
+"""Seconds that no task takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringReader:
+    """Reads as another reader does, and says what it took.
+
+    Attributes:
+        reader: that reads.
+    """
+
+    reader: "TaskReader"
+
+    def read(self, partition: "ReaderPartition") -> "Iterator[pa.RecordBatch]":
+        """See `balanced_source_spark.contract.half.TaskReader`."""
+        batches = self.reader.read(partition)
+        # A batch query has nobody to tell.
+        return batches if partition.samples is None else _measured(batches, partition)
+
+
+def measuring(make: "Callable[[], TaskReader]") -> "TaskReader":
+    """Return the reader that a factory makes, measured. Tasks unpickle a call of this."""
+    return MeasuringReader(make())
+
+
+def encoded(sample: TaskSample, token: str) -> bytes:
+    """Return the datagram of a sample."""
+    first = None if sample.first is None else round(sample.first, 6)
+    times = [round(sample.source, 6), round(sample.downstream, 6), first]
+    numbers = [sample.reader, sample.extent, sample.records, sample.size, *times]
+    return json.dumps([token, *numbers], separators=(",", ":")).encode()
+
+
+def decoded(datagram: bytes, token: str) -> TaskSample | None:
+    """Return the sample in a datagram; None for what no task of this query has sent."""
+    try:
+        shown, *counts, source, downstream, first = json.loads(datagram)
+        reader, extent, records, size = counts
+    except (ValueError, TypeError):
+        return None
+    times = [source, downstream, *([] if first is None else [first])]
+    is_fine = (
+        shown == token
+        and all(type(count) is int and count >= 0 for count in counts)
+        # Not infinite and not NaN either: one would stay in the sums for ever.
+        and all(type(t) in (int, float) and 0 <= t < _LONGEST for t in times)
+    )
+    if not is_fine:
+        return None
+    return TaskSample(
+        reader=reader,
+        extent=extent,
+        records=records,
+        size=size,
+        source=float(source),
+        downstream=float(downstream),
+        first=None if first is None else float(first),
+    )
+
+
+def _measured(
+    batches: "Iterator[pa.RecordBatch]", partition: "ReaderPartition"
+) -> "Iterator[pa.RecordBatch]":
+    source = downstream = 0.0
+    first, records, size = None, 0, 0
+    before = time.perf_counter()
+    for batch in batches:
+        now = time.perf_counter()
+        source += now - before
+        if first is None and batch.num_rows:
+            first = source
+        records += batch.num_rows
+        size += batch.nbytes
+        yield batch
+        before = time.perf_counter()
+        downstream += before - now
+    source += time.perf_counter() - before
+    # Only at the end: a task that fails has delivered nothing.
+    _send(
+        partition,
+        TaskSample(
+            reader=partition.subtask_id,
+            extent=sum(map(length, partition.ranges)),
+            records=records,
+            size=size,
+            source=source,
+            downstream=downstream,
+            first=first,
+        ),
+    )
+
+
+def _send(partition: "ReaderPartition", sample: TaskSample) -> None:
+    target = partition.samples
+    if target is None:
+        return
+    family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto(encoded(sample, target.token), (target.host, target.port))
+    except OSError:
+        # No way to the driver: the figures stay unknown, and reading goes on.
+        return

@@ -1,0 +1,123 @@
+"""Shares by time: a slow reader does not keep the others waiting, and nothing is left for ever."""
+
+from collections.abc import Collection, Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from balanced_source.api import SplitId
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.pacing import TOLERANCE, WAITING, Pace
+from balanced_source.host.pacing import paced as paced_with
+
+Held = Mapping[SplitId, tuple[int, int]]
+"""Split → its reader and where it stands."""
+
+
+def block(number: int) -> SplitId:
+    return ("files", "a", number)
+
+
+def base(held: Held) -> StreamOffset:
+    return StreamOffset(
+        epoch=1,
+        parallelism=len(SPEEDS),
+        readers=tuple(SPEEDS),
+        owners={s: reader for s, (reader, _) in held.items()},
+        positions={s: at for s, (_, at) in held.items()},
+    )
+
+
+def pace(
+    held: Held,
+    positions: Mapping[SplitId, int],
+    speeds: Mapping[int, float],
+    *,
+    no_more: Collection[int] = (),
+    may_cut: bool = True,
+) -> Pace:
+    return paced_with(
+        base(held), positions, speeds, no_more_splits=no_more, may_cut=lambda _: may_cut
+    )
+
+
+HELD: Held = {block(n): (n // 2, 0) for n in range(8)}
+"""Four readers with two blocks each."""
+WHOLE = dict.fromkeys(HELD, 100)
+SPEEDS = {0: 100.0, 1: 100.0, 2: 100.0, 3: 10.0}
+
+
+def test_a_slow_reader_reads_what_it_can_while_the_others_read_theirs() -> None:
+    assert pace(HELD, WHOLE, SPEEDS) == Pace({**WHOLE, block(6): 20, block(7): 0})
+
+
+def test_it_reads_the_block_that_it_has_begun_first() -> None:
+    found = pace({**HELD, block(7): (3, 20)}, WHOLE, SPEEDS).positions
+
+    assert (found[block(6)], found[block(7)]) == (0, 40)
+
+
+def test_a_block_that_cannot_be_cut_is_read_as_a_whole() -> None:
+    found = pace(HELD, WHOLE, SPEEDS, may_cut=False)
+
+    assert found == Pace({**WHOLE, block(6): 100, block(7): 0})
+
+
+def test_nothing_changes_while_the_speed_of_a_reader_is_unknown() -> None:
+    assert pace(HELD, WHOLE, {0: 100.0, 3: 10.0}) == Pace(WHOLE)
+
+
+def test_readers_that_are_about_as_fast_as_the_others_read_everything() -> None:
+    assert pace(HELD, WHOLE, {**SPEEDS, 3: 100.0 / TOLERANCE + 1}) == Pace(WHOLE)
+
+
+ALONE: Held = {block(6): (3, 0), block(7): (3, 0)}
+"""Only the slow reader has something to read."""
+
+
+def test_readers_that_wait_for_their_next_splits_do_not_wait_long() -> None:
+    found = pace(ALONE, dict.fromkeys(ALONE, 100), SPEEDS).positions
+
+    assert sum(found.values()) == WAITING * SPEEDS[3]
+
+
+def test_at_the_end_idle_readers_take_parts_of_what_is_left() -> None:
+    reached = dict.fromkeys(ALONE, 100)
+
+    assert pace(ALONE, reached, SPEEDS, no_more=range(4)) == Pace(reached, cut_above=50)
+    assert pace(ALONE, reached, SPEEDS, no_more=range(4), may_cut=False) == Pace(reached)
+    short = dict.fromkeys(ALONE, int(WAITING * SPEEDS[3]) // 2)
+    assert pace(ALONE, short, SPEEDS, no_more=range(4)) == Pace(short), "not worth a cut"
+
+
+@given(
+    held=st.dictionaries(
+        st.builds(block, st.integers(0, 20)),
+        st.tuples(st.integers(0, 3), st.integers(0, 50)),
+        min_size=1,
+    ),
+    speeds=st.dictionaries(st.integers(0, 3), st.floats(0, 1e6)),
+    no_more=st.frozensets(st.integers(0, 3)),
+    cuttable=st.frozensets(st.builds(block, st.integers(0, 20))),
+    data=st.data(),
+)
+def test_no_split_goes_back_or_too_far_and_each_reader_makes_progress(
+    held: Held,
+    speeds: dict[int, float],
+    no_more: frozenset[int],
+    cuttable: frozenset[SplitId],
+    data: st.DataObject,
+) -> None:
+    reach = {s: at + data.draw(st.integers(0, 100)) for s, (_, at) in held.items()}
+
+    found = paced_with(
+        base(held), reach, speeds, no_more_splits=no_more, may_cut=lambda s: s in cuttable
+    ).positions
+
+    assert found.keys() == reach.keys()
+    assert all(held[s][1] <= found[s] <= reach[s] for s in held)
+    assert all(found[s] in (held[s][1], reach[s]) for s in held if s not in cuttable)
+    for reader in {reader for reader, _ in held.values()}:
+        own = [s for s, (r, _) in held.items() if r == reader]
+        if any(reach[s] > held[s][1] for s in own):
+            assert any(found[s] > held[s][1] for s in own), "a reader must not stand still"

@@ -1,0 +1,55 @@
+"""What tasks measure, added up per reader."""
+
+import pytest
+
+from balanced_source.host.reader_figures import (
+    FIGURES,
+    MOST_READERS,
+    ReaderFigures,
+    TaskSample,
+    for_report,
+)
+
+
+def of_tasks(*samples: TaskSample) -> ReaderFigures:
+    found = ReaderFigures()
+    for sample in samples:
+        found = found.with_task(sample)
+    return found
+
+
+def task(extent: int, seconds: float) -> TaskSample:
+    return TaskSample(reader=0, extent=extent, source=seconds)
+
+
+def test_tasks_are_added_up_and_the_first_records_are_those_of_the_newest_task_with_any() -> None:
+    figures = of_tasks(
+        TaskSample(reader=0, records=5, size=50, source=1.0, downstream=0.5, first=0.25),
+        TaskSample(reader=0, source=0.5),
+    )
+
+    assert figures == ReaderFigures(records=5, size=50, source=1.5, downstream=0.5, first=0.25)
+
+
+def test_speed_follows_the_newest_tasks() -> None:
+    assert of_tasks(task(100, 1.0)).speed == 100
+    assert of_tasks(task(100, 1.0), task(10, 1.0)).speed == 55
+    slow = of_tasks(task(100, 1.0), *[task(10, 1.0)] * 6).speed
+    assert slow == pytest.approx(10, rel=0.2)
+
+
+def test_tasks_that_read_nothing_or_end_at_once_say_nothing_of_speed() -> None:
+    assert of_tasks(task(0, 3.0), task(10, 0.0)).speed is None
+
+
+def test_a_report_lists_readers_in_whole_milliseconds() -> None:
+    one = ReaderFigures(records=5, size=50, source=1.2345, downstream=0.5, first=None)
+
+    assert for_report({1: one, 0: one}) == {
+        FIGURES: [[0, 5, 50, 1234, 500, None], [1, 5, 50, 1234, 500, None]]
+    }
+
+
+def test_a_report_stays_small() -> None:
+    assert for_report({}) == {}
+    assert for_report(dict.fromkeys(range(MOST_READERS + 1), ReaderFigures())) == {}
