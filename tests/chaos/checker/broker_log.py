@@ -3,6 +3,7 @@
 Cluster, topic, topic id, partition, offset and a digest of each committed record.
 """
 
+import contextlib
 import csv
 import hashlib
 import time
@@ -15,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 
 _TIMEOUT: Final = 30.0
 _TICK: Final = 0.1
+_ATTEMPTS: Final = 3
 # A public constant with a private name
 _END: Final = getattr(KafkaError, "_PARTITION_EOF")  # noqa: B009
 
@@ -60,10 +62,20 @@ def load(file: Path) -> Iterator[Record]:
 
 
 def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
-    """Return the ids of the topics that exist."""
+    """Return the ids of the topics that exist.
+
+    Raises:
+        KafkaException: the cluster does not answer.
+    """
     names = sorted(topics)
-    if not names:
-        return {}
+    for _ in range(_ATTEMPTS):
+        # A client that asked a broker which has just died waits for that one: a new one asks anew.
+        with contextlib.suppress(TimeoutError):
+            return _asked_ids(bootstrap, names) if names else {}
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+
+def _asked_ids(bootstrap: str, names: list[str]) -> dict[str, str]:
     admin: Any = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     found: dict[str, str] = {}
     for name, future in admin.describe_topics(
