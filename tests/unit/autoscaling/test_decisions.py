@@ -1,11 +1,13 @@
 """The autoscaler's decisions, from samples alone."""
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from balanced_source.host.reader_figures import BusyTime
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
@@ -34,6 +36,7 @@ class Source:
     readers: int = 2
     splits: int = 12
     limit: float = float("inf")
+    in_source: float | None = None
     now: float = 1000.0
     memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -76,9 +79,17 @@ class Source:
             "unread": round(sum(self.backlog.values())),
             "positions": {("c", "t", s): int(read) for s, read in self.read.items()},
             "owners": {("c", "t", s): s % self.readers for s in self.read},
+            "busy": self._busy,
             **changes,
         }
         return Sample(**values)
+
+    @property
+    def _busy(self) -> BusyTime | None:
+        if self.in_source is None:
+            return None
+        busy = 1000 * self.now
+        return BusyTime(round(busy * self.in_source), round(busy * (1 - self.in_source)))
 
     @property
     def reason(self) -> Reason:
@@ -211,6 +222,33 @@ def test_readers_that_wait_for_the_sink_do_not_become_more_and_more() -> None:
     assert source.reason is Reason.DOWNSTREAM_LIMIT
     assert "Check the sink" in source.message
     assert source.readers == highest
+
+
+@pytest.mark.parametrize(
+    ("in_source", "words"),
+    [
+        (0.9, "spend 90 % of their time in the source: check its servers"),
+        (0.2, "spend 80 % of their time waiting for Spark .* check the sink"),
+    ],
+)
+def test_measured_times_tell_the_source_from_what_follows_it(in_source: float, words: str) -> None:
+    source = Source(readers=2, limit=200, in_source=in_source).run(420, 400)
+
+    assert source.reason is Reason.DOWNSTREAM_LIMIT
+    assert re.search(words, source.message)
+
+
+def test_times_that_fall_say_nothing() -> None:
+    """A reader that is gone takes its time along."""
+    source = Source(in_source=0.5)
+    source.now += 10
+    source.decide(source.sample())
+    source.now += 10
+    source.decide(source.sample(busy=BusyTime(1, 1)))
+
+    found = source.memory.recent(10)
+    assert found is not None
+    assert found.in_source is None
 
 
 def test_a_need_for_more_than_the_maximum_is_reported() -> None:

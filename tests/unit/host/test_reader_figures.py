@@ -1,13 +1,18 @@
 """What tasks measure, added up per reader."""
 
+from typing import Any
+
 import pytest
 
 from balanced_source.host.reader_figures import (
     FIGURES,
     MOST_READERS,
+    BusyTime,
     ReaderFigures,
     TaskSample,
+    busy_time,
     for_report,
+    joined,
 )
 
 
@@ -53,3 +58,20 @@ def test_a_report_lists_readers_in_whole_milliseconds() -> None:
 def test_a_report_stays_small() -> None:
     assert for_report({}) == {}
     assert for_report(dict.fromkeys(range(MOST_READERS + 1), ReaderFigures())) == {}
+
+
+ONE = for_report({0: ReaderFigures(source=1.0, downstream=2.0)})
+TWO = for_report({1: ReaderFigures(source=3.0, downstream=4.0)})
+
+
+def test_the_time_of_all_readers_of_all_hosts_is_known_if_each_host_tells_it() -> None:
+    assert busy_time(joined([ONE, TWO])) == BusyTime(source=4000, downstream=6000)
+    assert joined([ONE, {}]) == {}
+    assert joined([]) == {}
+
+
+@pytest.mark.parametrize(
+    "table", [None, [], 7, ["x"], [[0, 1, 2]], [[0, 1, 2, -1, 3, None]], [[0, 1, 2, "a", 3, None]]]
+)
+def test_figures_of_another_shape_are_unknown(table: Any) -> None:
+    assert busy_time({FIGURES: table}) is None

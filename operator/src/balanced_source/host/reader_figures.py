@@ -5,9 +5,9 @@ does not tell per source. The names follow Flink's metrics of sources (FLIP-33):
 busy time of each reader.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import Json
 
@@ -118,6 +118,40 @@ def for_report(figures: Mapping[int, ReaderFigures]) -> dict[str, Json]:
         for reader, one in sorted(figures.items())
     ]
     return {FIGURES: rows}
+
+
+class BusyTime(NamedTuple):
+    """Time of all readers since their queries started, in milliseconds.
+
+    Attributes:
+        source: in the source.
+        downstream: behind it.
+    """
+
+    source: int
+    downstream: int
+
+
+def busy_time(metrics: Mapping[str, Any]) -> BusyTime | None:
+    """Return the time of all readers from a report's `metrics`; None if it does not say.
+
+    Whatever is malformed is unknown: nothing depends on it but what people read.
+    """
+    try:
+        times = [(row[3], row[4]) for row in metrics[FIGURES]]
+    except (KeyError, TypeError, IndexError):
+        return None
+    if not times or not all(type(one) is int and one >= 0 for pair in times for one in pair):
+        return None
+    return BusyTime(*map(sum, zip(*times, strict=True)))
+
+
+def joined(reports: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
+    """Return the figures in the `metrics` of several hosts; nothing if that of any is missing."""
+    tables = [metrics.get(FIGURES) for metrics in reports]
+    if not tables or not all(isinstance(table, list) for table in tables):
+        return {}
+    return {FIGURES: [row for table in tables for row in table or ()]}
 
 
 def _smoothed(speed: float | None, sample: TaskSample) -> float | None:

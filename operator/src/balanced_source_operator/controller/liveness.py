@@ -9,6 +9,7 @@ from balanced_source.api import Json, SplitId
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.documents.report import MILLIS_BEHIND, HostReport, millis_behind
 from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.host.reader_figures import joined
 
 V = TypeVar("V")
 
@@ -132,7 +133,11 @@ def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
         lag=_sum(lags),
         heartbeat=min(report.heartbeat for report in reports),
         problems=tuple(problem for report in reports for problem in report.problems),
-        metrics={**_metrics(reports), **_behind(members)},
+        metrics={
+            **_metrics(reports),
+            **_behind(members),
+            **joined(report.metrics for report in reports),
+        },
     )
 
 

@@ -119,7 +119,8 @@ def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
     # The last increase brought nothing, so the readers are not what limits the source.
     if it.now < it.memory.blocked_until:
-        message = words.downstream(it.wanted)
+        recent = it.memory.recent(RECENT)
+        message = words.downstream(it.wanted, None if recent is None else recent.in_source)
         return _verdict(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
     if need is None:
         return _limited(it, memory)

@@ -7,6 +7,7 @@ from typing import Self
 
 from balanced_source.api import SplitId
 from balanced_source.documents.report import UNREAD, HostReport
+from balanced_source.host.reader_figures import BusyTime, busy_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class Sample:
         unread: records that are not read yet, counted from `positions`.
         positions: split → committed position.
         owners: split → reader.
+        busy: time of all readers up to then; None if the driver does not say.
     """
 
     at: float
@@ -28,6 +30,7 @@ class Sample:
     unread: int
     positions: Mapping[SplitId, int]
     owners: Mapping[SplitId, int]
+    busy: BusyTime | None = None
 
     @classmethod
     def of(cls, report: HostReport) -> Self | None:
@@ -48,6 +51,7 @@ class Sample:
             else report.lag,
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
+            busy=busy_time(report.metrics),
         )
 
     def is_repeated(self, before: "Sample") -> bool:
@@ -85,6 +89,8 @@ class Interval:
         hottest: rate of the split that was read most.
         hottest_split: that split.
         is_steady: whether owners were the same all the time.
+        in_source: share of their time that readers spent in the source, 0 to 1; the rest is Spark's
+            and the sink's. None while unknown.
     """
 
     seconds: float
@@ -98,6 +104,7 @@ class Interval:
     hottest: float
     hottest_split: SplitId
     is_steady: bool
+    in_source: float | None = None
 
     def is_saturated(self, wait: float) -> bool:
         """Whether readers had work all the time.
@@ -139,4 +146,15 @@ def between(before: Sample, after: Sample) -> Interval:
         hottest=read.get(hottest, 0) / seconds,
         hottest_split=hottest,
         is_steady=before.readers == after.readers and before.owners == after.owners,
+        in_source=_in_source(before.busy, after.busy),
     )
+
+
+def _in_source(before: BusyTime | None, after: BusyTime | None) -> float | None:
+    if before is None or after is None:
+        return None
+    source, downstream = after.source - before.source, after.downstream - before.downstream
+    # A reader that is gone takes its time along, and the sums fall.
+    if min(source, downstream) < 0 or not source + downstream:
+        return None
+    return source / (source + downstream)

@@ -47,12 +47,32 @@ def at_maximum(load: Load, capacity: float, most: int) -> str:
     )
 
 
-def downstream(wanted: int) -> str:
-    """Return why no readers are added: the last increase changed nothing."""
+def downstream(wanted: int, in_source: float | None) -> str:
+    """Return why no readers are added: the last increase changed nothing.
+
+    Args:
+        wanted: number of readers.
+        in_source: see `Interval`.
+    """
     return (
         f"The last increase to {wanted} readers hardly raised the throughput, so something else is"
-        " the limit. Check the sink, the transformation and the servers of the source; readers are"
-        " added again after 10 minutes"
+        f" the limit. {_limit(in_source)}; readers are added again after 10 minutes"
+    )
+
+
+def _limit(in_source: float | None) -> str:
+    """Return where readers spend their time, and what to check."""
+    if in_source is None:
+        return "Check the sink, the transformation and the servers of the source"
+    percent = round(100 * in_source)
+    if 2 * in_source >= 1:
+        return (
+            f"Readers spend {percent} % of their time in the source: check its servers and the"
+            " network"
+        )
+    return (
+        f"Readers spend {100 - percent} % of their time waiting for Spark to take their records:"
+        " check the sink and the transformation"
     )
 
 
