@@ -11,6 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Self
 
+from confluent_kafka import KafkaException
+
 from balanced_source_spark.kafka import native
 from chaos.checker import broker_log
 from chaos.full.source import NATIVE_IMAGE, PYTHON_IMAGE, Plan, Source
@@ -58,6 +60,7 @@ _FAST: Final = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
 _START: Final = 1500.0
 _PART: Final = 240.0
 """Seconds that a part may take to start again."""
+_ATTEMPTS: Final = 3
 _RATE: Final = 60
 _PREFILL: Final = 200
 _BATCH: Final = 1500
@@ -204,7 +207,18 @@ class Stack:
         return [source for source in self.sources if not source.plan.is_bounded]
 
     def ends(self, source: Source) -> dict[tuple[str, str, int], tuple[str, int]]:
-        """Return how far the logs of a source's topics are: split → topic id and next offset."""
+        """Return how far the logs of a source's topics are: split → topic id and next offset.
+
+        Raises:
+            KafkaException: the brokers do not answer.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            # A client may drop a question when it learns that the brokers are others now.
+            with contextlib.suppress(KafkaException):
+                return self._asked_ends(source)
+        return self._asked_ends(source)
+
+    def _asked_ends(self, source: Source) -> dict[tuple[str, str, int], tuple[str, int]]:
         found = {}
         with self.steady(*source.loads):
             for name, load in source.loads.items():

@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.api import IDENTITY, SourceEvent
 from balanced_source.documents import stream_offset
-from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.errors import (
     ContractViolationError,
@@ -298,3 +298,47 @@ def test_readers_run_on_the_hosts_that_are_not_idle() -> None:
         "1": [],
         "2": [1, 3],
     }
+
+
+def reading(offset: StreamOffset, newest: Assignment) -> ReaderHost:
+    """A host that has registered, and adopted an assignment."""
+    host, base = registered(offset).on_assignment(newest).base()
+    assert base is not None
+    return host.on_planned(base)
+
+
+def test_readers_ask_for_what_they_lack_unless_there_is_nothing_left_for_them() -> None:
+    newest = assignment(
+        parallelism=3,
+        owners={A: 0, B: 0, C: 1},
+        starts={A: 0, B: 0, C: 0},
+        look_ahead=2,
+        no_more_splits=frozenset({2}),
+    )
+
+    assert reading(StreamOffset(epoch=1), newest).requests() == {1: 1}
+    assert reading(StreamOffset(epoch=1), replace(newest, look_ahead=0)).requests() == {}
+    assert registered().on_assignment(newest).requests() == {}, "it has adopted nothing yet"
+
+
+def test_custom_events_are_taken_once_and_in_their_order() -> None:
+    events = tuple(
+        NumberedEvent(number=n, subtask_id=s, event=SourceEvent(name=str(n)))
+        for n, s in ((2, 0), (1, 1), (3, 7))
+    )
+    host = reading(StreamOffset(epoch=1), assignment(owners={A: 0}, starts={A: 0}, events=events))
+
+    host, taken = host.take_events()
+
+    assert [e.number for e in taken] == [1, 2], "the third is for another host's reader"
+    assert host.take_events() == (host, ())
+
+
+def test_a_split_that_starts_anew_is_not_reported_where_a_former_one_by_its_name_was() -> None:
+    former = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 50})
+    anew = replace(former, positions={A: 3, B: 1}, owners={A: 0, B: 0}, starts={A: 3})
+
+    assert registered(former).on_assignment(assignment()).base()[0].on_planned(anew).committed == {}
+    same = replace(anew, starts={B: 1})
+    host = registered(former).on_assignment(assignment()).base()[0].on_planned(same)
+    assert host.committed == {A: 50}

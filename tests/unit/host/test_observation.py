@@ -3,6 +3,7 @@
 from balanced_source.documents.lags import from_metrics
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import WORST, observe
+from balanced_source.host.reader_figures import ReaderFigures
 
 A, B, C = ("k", "t", 0), ("k", "t", 1), ("k", "u", 0)
 
@@ -30,6 +31,34 @@ def test_lag_records_and_skew_of_each_reader() -> None:
         {"split": ["k", "t", 1], "lag": 30},
         {"split": ["k", "u", 0], "lag": 5},
     ]
+
+
+def test_what_tasks_have_measured_stands_beside_the_load_of_their_reader() -> None:
+    figures = ReaderFigures(
+        records=7, size=70, source=1.23456, downstream=2.34567, first=0.12345, speed=9.0
+    )
+
+    told = observe(offset(a=0, b=0, c=0), offset(a=1, b=0, c=0), {}).to_json({1: figures})
+
+    assert told["readers"] == {
+        "0": {"splits": 2, "lag": None, "records": 1},
+        "1": {
+            "splits": 1,
+            "lag": None,
+            "records": 0,
+            "recordsRead": 7,
+            "bytesRead": 70,
+            "sourceSeconds": 1.235,
+            "downstreamSeconds": 2.346,
+            "firstRecordsSeconds": 0.123,
+        },
+    }
+
+
+def test_a_split_that_was_never_read_lags_from_its_beginning() -> None:
+    never = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: None})
+
+    assert observe(never, never, {A: 5}).lag == 5
 
 
 def test_a_lag_that_is_unknown_is_not_0() -> None:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from balanced_source.documents.journal import FetchLimits, JournalRecord, RecordKey
+from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.host.journaling import Share
+from balanced_source.host.journaling import Share, shares
 
-A, B = ("numbers", 0), ("numbers", 1)
+A, B, C = ("numbers", 0), ("numbers", 1), ("numbers", 2)
 KEY = RecordKey("a5f3", 7, 0)
 SHARE = Share(key=KEY, parallelism=1, limits=FetchLimits(), starts={A: 5, B: None})
 RECORD = JournalRecord(key=KEY, starts={A: 5, B: None}, ends={A: 9}, finished=frozenset({B}))
@@ -39,3 +40,39 @@ def test_a_record_of_this_share_is_accepted() -> None:
 def test_a_record_of_another_share_is_refused(record: JournalRecord) -> None:
     with pytest.raises(ContractViolationError, match="two queries use one Spark checkpoint"):
         SHARE.check(record)
+
+
+JOURNAL = JournalPoint(journal="a5f3", number=7, finished=frozenset({C}))
+END = StreamOffset(
+    epoch=1,
+    parallelism=3,
+    readers=(0, 1, 2),
+    owners={B: 0, A: 0, C: 1},
+    positions={B: None, A: 5, C: 4},
+    journal=JOURNAL,
+)
+
+
+def test_each_reader_has_a_share_if_any_has_something_to_read() -> None:
+    planned = shares(END)
+
+    assert [(s.key.reader, dict(s.starts)) for s in planned] == [
+        (0, {A: 5, B: None}),
+        (1, {}),
+        (2, {}),
+    ]
+    assert {s.key.number for s in planned} == {7}
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        replace(END, journal=replace(JOURNAL, finished=frozenset({A, B, C}))),
+        replace(END, journal=replace(JOURNAL, targets={A: 5, B: 0})),
+        replace(END, closings=1),
+        replace(END, journal=None),
+    ],
+    ids=["all is finished", "the targets are reached", "a closing one", "no journal"],
+)
+def test_nothing_to_read_is_no_share_at_all(nothing: StreamOffset) -> None:
+    assert shares(nothing) == ()
