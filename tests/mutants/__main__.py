@@ -87,7 +87,7 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if asked.quick:
         asked.only, asked.tests = tuple(_QUICK), tuple(chain.from_iterable(_QUICK.values()))
-        asked.count, asked.slowest = 40, 0.5
+        asked.count, asked.slowest = 40, 2.0
     return asked
 
 

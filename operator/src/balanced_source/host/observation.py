@@ -116,8 +116,7 @@ class Observation:
             "records": self.records,
             "skew": round(self.skew, 3),
             "readers": {
-                str(reader): load.to_json()
-                | (figures[reader].to_json() if reader in figures else {})
+                str(reader): load.to_json() | _shown(figures.get(reader))
                 for reader, load in self.readers.items()
             },
             "worstSplits": [{"split": list(s), "lag": lags[s]} for s in worst],
