@@ -111,6 +111,9 @@ demo-files: install ## Files under the operator, on disk and on an S3 server: 2,
 demo-kinesis: install ## A Kinesis stream under the operator: splits, merges, 2, 4 and 1 readers, kills, and a proof of order at the end
 	@PYTHONPATH=tests $(RUN) demo.kinesis
 
+demo-hybrid: install ## Five million records of history from Parquet, then live Kafka, in one query under the operator, and a proof of order at the end
+	@PYTHONPATH=tests $(RUN) demo.hybrid
+
 demo-hosts: install ## One source on two and three applications: 6, 9 and 4 readers, lost hosts, new and broken images, a proof (ACTS=scale,image)
 	@PYTHONPATH=tests $(RUN) demo.hosts $(if $(ACTS),--acts $(ACTS),)
 
@@ -132,7 +135,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside the native source (HOSTS=3: between hosts)
 	@PYTHONPATH=tests:. $(PY) $(if $(HOSTS),benchmarks/bench_hand_over.py --hosts $(HOSTS),benchmarks/bench_rescale.py) $(BENCH)
 
-.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hosts demo-upgrade generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hybrid demo-hosts demo-upgrade generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint prose test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

@@ -5,15 +5,15 @@ Each numbered record is there once, and those of a key are there in the order of
 Shares nothing with the product: it reads Spark's log of committed files, and the files.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlparse
 
 import pyarrow.parquet as pq
+
+from support.story.sink import files_by_batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +92,7 @@ def _out_of_order(found: list[Row]) -> int:
 
 
 def _rows(sink: Path) -> Iterator[Row]:
-    log = sink / "_spark_metadata"
-    if any(entry.name.endswith(".compact") for entry in log.iterdir()):
-        raise ValueError(
-            f"the log in {log} is compacted: it does not say which files belong to a micro-batch"
-        )
-    for batch in sorted(int(entry.name) for entry in log.iterdir() if entry.name.isdigit()):
-        _version, *lines = (log / str(batch)).read_text().splitlines()
-        for line in lines:
-            name = Path(unquote(urlparse(json.loads(line)["path"]).path)).name
-            for row in pq.read_table(sink / name, columns=["partitionKey", "data"]).to_pylist():
-                yield Row(batch, name, row["partitionKey"], int(row["data"]))
+    for batch, files in files_by_batch(sink):
+        for file in files:
+            for row in pq.read_table(file, columns=["partitionKey", "data"]).to_pylist():
+                yield Row(batch, file.name, row["partitionKey"], int(row["data"]))

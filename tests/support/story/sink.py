@@ -61,6 +61,21 @@ def committed_files(path: Path) -> list[Path]:
     return [path / Path(file).name for name in names for file in _logged(entries[name])]
 
 
+def files_by_batch(path: Path) -> Iterator[tuple[int, list[Path]]]:
+    """Yield the number of each micro-batch with the files that the sink has committed for it.
+
+    Raises:
+        ValueError: the sink's log is compacted, and does not say it any more.
+    """
+    log = path / "_spark_metadata"
+    if any(entry.name.endswith(".compact") for entry in log.iterdir()):
+        raise ValueError(
+            f"the log in {log} is compacted: it does not say which files belong to a micro-batch"
+        )
+    for batch in sorted(int(entry.name) for entry in log.iterdir() if entry.name.isdigit()):
+        yield batch, [path / Path(file).name for file in _logged(log / str(batch))]
+
+
 def rows(path: Path) -> int:
     """Number of committed rows; cheap, from the files' footers."""
     return sum(pq.read_metadata(file).num_rows for file in committed_files(path))

@@ -19,6 +19,7 @@ from balanced_source.connectors.kafka import (
     TopicList,
     resolve_start,
 )
+from balanced_source.connectors.pull import PullState
 from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError, StateError
 from balanced_source_adapters.files.connector import FilesCodec, Lister
 from balanced_source_spark.contract.secrets import NO_SECRETS
@@ -204,6 +205,30 @@ def test_a_state_of_other_parts_is_refused() -> None:
 
     with pytest.raises(StateError, match="files-0, files-1"):
         other.decode_state(1, written)
+
+
+def test_a_start_that_changes_while_it_is_measured_is_refused() -> None:
+    """Files that were listed before say nothing of the new columns."""
+
+    def hybrid(measure: Measure | None) -> HybridSource:
+        return checked_hybrid([(files(), None), (kafka(), measure)], field="parts")
+
+    written = hybrid(TIME).encode_state(HybridState(part="files", state=PullState()))
+
+    assert hybrid(TIME).decode_state(1, written).part == "files"
+    for other in (OFFSETS, None):
+        with pytest.raises(StateError, match="startAfter has changed while part files is read"):
+            hybrid(other).decode_state(1, written)
+
+
+def test_a_start_may_change_when_it_has_been_used() -> None:
+    source = checked_hybrid([(files(), None), (kafka(), TIME)], field="parts")
+    state = HybridState(part="kafka", state=source.parts[1].source.decode_state(1, _DISCOVERY))
+    written = source.encode_state(state)
+
+    other = checked_hybrid([(files(), None), (kafka(), OFFSETS)], field="parts")
+
+    assert other.decode_state(1, written).part == "kafka"
 
 
 _DISCOVERY: dict[str, Any] = {

@@ -9,12 +9,13 @@ from pydantic import ValidationError
 from balanced_source.api import Source
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import BUILT_IN, Connectors, Registration
+from balanced_source_operator.contract import choice as choice_module
 from balanced_source_operator.contract.base import Model
+from balanced_source_operator.contract.choice import choice_of
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts, half_of
 from balanced_source_operator.kafka.half import KafkaOperatorHalf
-from balanced_source_operator.spec import source as source_module
 from balanced_source_operator.spec.crd import structural_schema
-from balanced_source_operator.spec.source import BRANCHES, choice_of
+from balanced_source_operator.spec.source import BRANCHES
 from support.builders import make_spec
 
 
@@ -41,11 +42,8 @@ KAFKA = {"clusters": [{"name": "c", "bootstrapServers": "b:1"}], "subscription":
 
 
 def test_the_crd_has_a_branch_for_each_connector_of_the_project() -> None:
-    """Plug-ins have none: installing one never changes the CRD.
-
-    A hybrid source runs without an operator.
-    """
-    assert BRANCHES.keys() == BUILT_IN.keys() - {"hybrid"}
+    """Plug-ins have none: installing one never changes the CRD."""
+    assert BRANCHES.keys() == BUILT_IN.keys()
     assert {kind: type(half) for kind, half in BRANCHES.items()} == {
         kind: type(half_of(kind)) for kind in BRANCHES
     }
@@ -131,7 +129,7 @@ def test_a_branch_of_its_own_is_the_same_as_a_custom_source(
 ) -> None:
     """For a CRD that was made by ``balanced-source crd --with folders``."""
     others = Connectors([Registration(kind="folders", reference="a:b", package="p")])
-    monkeypatch.setattr(source_module, "installed", lambda: others)
+    monkeypatch.setattr(choice_module, "installed", lambda: others)
 
     assert BOTH.model_validate({"folders": FILES}) == BOTH.model_validate(
         {"custom": {"connector": "folders", "config": FILES}}

@@ -28,6 +28,7 @@ class HybridConnector(Connector):
     """Sources that are read one after the other."""
 
     kind: Final = KIND
+    operator: Final = "balanced_source_operator.hybrid.half:HybridOperatorHalf"
     spark: Final = "balanced_source_spark.hybrid.half:HybridSparkHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from pydantic import BaseModel
+
 from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, installed
-from balanced_source_operator.contract.base import Model
 
-SpecT = TypeVar("SpecT", bound=Model)
+SpecT = TypeVar("SpecT", bound=BaseModel)
 
 
 class TextReference(NamedTuple):
@@ -80,6 +81,10 @@ class OperatorHalf(ABC, Generic[SpecT]):
     """Whether several applications may read a source of this kind together
     (``spec.application.hosts``)."""
 
+    can_be_part: ClassVar[bool] = True
+    """Whether a source of this kind may be a part of a hybrid one (``spec.source.hybrid``): its
+    Spark half reads ranges."""
+
     columns: ClassVar[tuple[str, ...] | None] = None
     """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none
     can be chosen. None: they depend on the spec, and the driver checks them."""
@@ -133,6 +138,14 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
         del spec
         return {}
+
+    def part_options(self, spec: SpecT) -> Mapping[str, str]:
+        """Return the same for a source that is a part of a hybrid one.
+
+        All parts have the same columns: a kind of source that adds columns of its own adds none
+        here, unless the user asks for them. Like `reader_options` by default.
+        """
+        return self.reader_options(spec)
 
     def infer_schema(self, spec: SpecT, secrets: SecretReader, *, field: str) -> str:
         """Return the columns of what the source reads, as DDL.

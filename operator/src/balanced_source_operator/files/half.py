@@ -51,7 +51,13 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
             "escape": records.escape,
             "nullValue": records.null_value,
         }
+        if spec.metadata_columns is not None:
+            given["metadataColumns"] = str(spec.metadata_columns).lower()
         return {name: value for name, value in given.items() if value is not None}
+
+    def part_options(self, spec: FilesSpec) -> Mapping[str, str]:
+        """Leave out the metadata columns, which rows of other parts do not have."""
+        return {"metadataColumns": "false", **self.reader_options(spec)}
 
     def check_change(
         self, before: Source[Any, Any], after: Source[Any, Any], *, field: str

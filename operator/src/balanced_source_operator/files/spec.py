@@ -146,6 +146,10 @@ class FilesSpec(Model):
     Absent: one column, value for Text and content for Binary.
     """
 
+    metadata_columns: bool | None = None
+    """Whether rows have columns that tell the file, the block, its time and its size. The default
+    is true, and false for a part of a hybrid source."""
+
     records: Records = Records()
     """How records are parsed."""
 

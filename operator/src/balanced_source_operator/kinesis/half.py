@@ -28,6 +28,7 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
     description = "Streams of Amazon Kinesis."
     words = WORDS
     columns = ()
+    can_be_part = False
 
     def to_source(
         self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str

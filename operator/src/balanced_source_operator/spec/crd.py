@@ -1,15 +1,16 @@
 """The CustomResourceDefinition, generated from the models (``make generate``)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from pydantic import BaseModel
 
 from balanced_source_operator.contract.base import rule
+from balanced_source_operator.contract.choice import choice_of
 from balanced_source_operator.contract.half import half_of
 from balanced_source_operator.spec import GROUP, KIND, PLURAL, VERSION, BalancedSourceSpec, Status
-from balanced_source_operator.spec.source import BRANCHES, choice_of
+from balanced_source_operator.spec.source import BRANCHES
 
 _COLUMNS = (
     ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status', 0),
@@ -23,6 +24,9 @@ _COLUMNS = (
     ("Hosts", "string", ".status.runningHosts", 1),
     ("Message", "string", ".status.message", 1),
 )
+
+_RULES: Final = "x-kubernetes-validations"
+_LIST_TYPE: Final = "x-kubernetes-list-type"
 
 _NAME_RULE = rule(
     "self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')",
@@ -123,7 +127,7 @@ def structural_schema(model: type[BaseModel]) -> dict[str, Any]:
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
     structural: dict[str, Any] = _structural(schema, definitions)
-    return structural
+    return _with_usable_rules(structural, has_former=True)
 
 
 def _structural(schema: Any, definitions: dict[str, Any]) -> Any:
@@ -140,6 +144,26 @@ def _structural(schema: Any, definitions: dict[str, Any]) -> Any:
         if not _is_left_out(key, value)
     }
     return _ordered(_as_object(converted))
+
+
+def _with_usable_rules(schema: dict[str, Any], *, has_former: bool) -> dict[str, Any]:
+    """Leave out the rules that compare with a former value where the API server knows none.
+
+    It refuses a CRD with such rules for items of lists, unless the items have keys. The operator
+    checks the same.
+    """
+    usable = dict(schema)
+    if not has_former and (rules := usable.pop(_RULES, None)):
+        kept = [rule for rule in rules if "oldSelf" not in rule["rule"]]
+        usable |= {_RULES: kept} if kept else {}
+    for name, value in schema.get("properties", {}).items():
+        checked = _with_usable_rules(value, has_former=has_former)
+        usable["properties"] = {**usable["properties"], name: checked}
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            keeps = has_former and (key != "items" or schema.get(_LIST_TYPE) == "map")
+            usable[key] = _with_usable_rules(schema[key], has_former=keeps)
+    return usable
 
 
 def _is_left_out(key: str, value: Any) -> bool:
@@ -214,4 +238,11 @@ def _ordered(schema: dict[str, Any]) -> dict[str, Any]:
 
 def to_yaml(manifest: dict[str, Any]) -> str:
     """A manifest as YAML, in the order in which it was built."""
-    return yaml.safe_dump(manifest, sort_keys=False, width=120, allow_unicode=True)
+    return yaml.dump(manifest, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what is there twice twice: people read this, and not all readers know aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

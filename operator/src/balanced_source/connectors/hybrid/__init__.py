@@ -12,7 +12,7 @@ before, only the name of the present part and the position where it started are 
 """
 
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
-from balanced_source.connectors.hybrid.source import KIND, HybridSource, checked_hybrid
+from balanced_source.connectors.hybrid.source import FEWEST, KIND, HybridSource, checked_hybrid
 from balanced_source.connectors.hybrid.values import (
     HybridPart,
     HybridSplit,
@@ -22,6 +22,7 @@ from balanced_source.connectors.hybrid.values import (
 )
 
 __all__ = [
+    "FEWEST",
     "KIND",
     "HybridPart",
     "HybridSource",

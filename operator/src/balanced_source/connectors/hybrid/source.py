@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 from balanced_source.api import (
     Boundedness,
+    Json,
     Measure,
     Position,
     Source,
@@ -136,6 +137,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         return {
             "part": state.part,
             "position": state.position.to_json(),
+            "measure": self._measured_next(state.part),
             "leftovers": encode_splits(state.leftovers),
             "version": source.state_version,
             "state": source.encode_state(state.state),
@@ -148,12 +150,24 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             )
         name = str(data["part"])
         source = self.parts[self.index_of(name)].source
+        # What was listed before was measured in the former way: the position would leave it out.
+        if data.get("measure", wanted := self._measured_next(name)) != wanted:
+            raise StateError(
+                f"startAfter has changed while part {name} is read, which measures it. Restore the"
+                " former startAfter, or create a new source"
+            )
         return HybridState(
             part=name,
             state=source.decode_state(int(data["version"]), data["state"]),
             position=SwitchPosition.from_json(data["position"]),
             leftovers=decode_splits(data["leftovers"], self),
         )
+
+    def _measured_next(self, name: str) -> Json:
+        """Return what a part measures for the one behind it; None for nothing."""
+        following = self.parts[self.index_of(name) + 1 :]
+        start = following[0].start if following else None
+        return None if start is None else start.to_json()
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[HybridSplit]

@@ -1,0 +1,189 @@
+"""The operator half of the hybrid source; see `OperatorHalf`.
+
+Everything is done by the halves of its parts.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final, Self
+
+from balanced_source.api import Source
+from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
+from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
+from balanced_source_adapters.connectors import installed
+from balanced_source_operator.contract.half import (
+    Common,
+    Losses,
+    OperatorHalf,
+    TextReference,
+    Texts,
+    half_of,
+)
+from balanced_source_operator.hybrid.spec import HybridSpec, PartChoice
+
+_FIXED: Final = "cannot be changed: create a new source instead"
+
+_ORDER: Final = "kinds and order of the parts"
+_START: Final = "startAfter"
+"""Names of what must not change. Stored: never changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A part of a spec, with the half of its connector.
+
+    Attributes:
+        choice: what the user wrote.
+        half: of its connector.
+        config: its branch.
+        field: path of the branch.
+        name: see `HybridPart.name`.
+    """
+
+    choice: PartChoice
+    half: OperatorHalf[Any]
+    config: Any
+    field: str
+    name: str
+
+    @classmethod
+    def of(cls, choice: PartChoice, place: str, name: str) -> Self:
+        """Return the part at a path.
+
+        Raises:
+            InvalidSpecError: a source of its kind cannot be a part, or its connector refuses it.
+            ConnectorError: its connector cannot be used.
+        """
+        half = half_of(choice.kind)
+        if not half.can_be_part:
+            raise InvalidSpecError(
+                f"a source of kind {choice.kind!r} cannot be a part of a hybrid source: read it by"
+                " itself",
+                field=place,
+            )
+        config, field = choice.config(half, place), choice.field_in(place)
+        return cls(choice=choice, half=half, config=config, field=field, name=name)
+
+
+class HybridOperatorHalf(OperatorHalf[HybridSpec]):
+    """Sources that are read in turn."""
+
+    spec = HybridSpec
+    description = "Sources that are read in turn, such as files and then Kafka."
+    can_have_hosts = False
+    can_be_part = False
+
+    def texts(self, spec: HybridSpec) -> tuple[TextReference, ...]:
+        found = (part.half.texts(part.config) for part in _parts(spec, f"spec.source.{KIND}"))
+        return tuple(dict.fromkeys(chain.from_iterable(found)))
+
+    def to_source(
+        self, spec: HybridSpec, common: Common, texts: Texts, *, field: str
+    ) -> HybridSource:
+        return _source(
+            spec,
+            field,
+            lambda part: part.half.to_source(part.config, common, texts, field=part.field),
+        )
+
+    def reader_options(self, spec: HybridSpec) -> Mapping[str, str]:
+        parts = [
+            {"connector": part.choice.kind, **part.half.part_options(part.config)}
+            for part in _parts(spec, f"spec.source.{KIND}")
+        ]
+        return {"parts": json.dumps(parts)}
+
+    def check_change(
+        self, before: Source[Any, Any], after: Source[Any, Any], *, field: str
+    ) -> None:
+        """Refuse what the halves of the parts refuse, and what the API server refuses.
+
+        Local mode has none.
+        """
+        former, hybrid = _hybrid(before), _hybrid(after)
+        if former.names != hybrid.names:
+            raise InvalidSpecError(f"{_ORDER} {_FIXED}", field=field)
+        for number, (old, new) in enumerate(zip(former.parts, hybrid.parts, strict=True)):
+            place = f"{field}[{number}]"
+            if old.start != new.start:
+                raise InvalidSpecError(_FIXED, field=f"{place}.{_START}")
+            kind = new.source.kind
+            half_of(kind).check_change(old.source, new.source, field=f"{place}.{kind}")
+
+    def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
+        """Return what `check_change` compares."""
+        hybrid = _hybrid(source)
+        starts = [part.start.to_json() if part.start else None for part in hybrid.parts]
+        found = {_ORDER: ", ".join(hybrid.names), _START: json.dumps(starts, sort_keys=True)}
+        for part in hybrid.parts:
+            own = half_of(part.source.kind).fixed(part.source)
+            found |= {f"{part.name}: {name}": value for name, value in own.items()}
+        return found
+
+    def recalled(
+        self,
+        spec: HybridSpec,
+        common: Common,
+        texts: Texts,
+        *,
+        fixed: Mapping[str, str],
+        field: str,
+    ) -> HybridSource:
+        def made(part: _Part) -> Source[Any, Any]:
+            prefix = f"{part.name}: "
+            own = {n.removeprefix(prefix): v for n, v in fixed.items() if n.startswith(prefix)}
+            return part.half.recalled(part.config, common, texts, fixed=own, field=part.field)
+
+        return _source(spec, field, made)
+
+    def losses(self, numbers: Mapping[str, int]) -> Losses:
+        """Return what the halves of all kinds say.
+
+        The numbers of the parts have been put together, and each half knows its own names.
+        """
+        found = list(_losses(numbers))
+        return Losses(
+            records=sum(losses.records for losses in found),
+            problems=tuple(chain.from_iterable(losses.problems for losses in found)),
+        )
+
+
+def _losses(numbers: Mapping[str, int]) -> Iterator[Losses]:
+    for kind in installed().kinds:
+        # A connector that is broken, or has no such half, is no part of this source.
+        with suppress(ConnectorError):
+            half = half_of(kind)
+            if half.can_be_part:
+                yield half.losses(numbers)
+
+
+def _parts(spec: HybridSpec, field: str) -> list[_Part]:
+    names = names_of([choice.kind for choice in spec.parts])
+    return [
+        _Part.of(choice, f"{field}[{number}]", name)
+        for number, (choice, name) in enumerate(zip(spec.parts, names, strict=True))
+    ]
+
+
+def _source(
+    spec: HybridSpec, field: str, make: Callable[[_Part], Source[Any, Any]]
+) -> HybridSource:
+    return checked_hybrid(
+        [
+            (
+                make(part),
+                part.choice.start_after.measure if part.choice.start_after is not None else None,
+            )
+            for part in _parts(spec, field)
+        ],
+        field=field,
+    )
+
+
+def _hybrid(source: Source[Any, Any]) -> HybridSource:
+    if not isinstance(source, HybridSource):
+        raise ContractViolationError(f"{type(source).__name__} is not a hybrid source")
+    return source
