@@ -62,10 +62,11 @@ class Orders:
         return Counter((r["topic"], r["partition"], r["offset"]) for rows in tables for r in rows)
 
 
+@pytest.mark.scenario("Q1", "Q2", "Q3")
 def test_each_record_once_through_rescales_in_both_parts_and_the_loss_of_the_driver(
     kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
-    """H1: a history of files, then Kafka behind its offsets, in local mode."""
+    """Local mode: 2, 3 and 1 readers, and a driver that is killed."""
     produce(kafka, topic, range(HISTORY + LIVE))
     archive(tmp_path / "in", topic)
     orders = Orders(tmp_path, kafka, topic)

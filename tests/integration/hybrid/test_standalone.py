@@ -97,6 +97,7 @@ def check_order(sink: Collector, count: int = HISTORY) -> None:
         assert offsets == sorted(offsets)
 
 
+@pytest.mark.scenario("Q1", "Q2", "Q3", "Q4")
 @pytest.mark.parametrize(
     "start_after", [{"offsets": {}}, {"time": "timestamp"}], ids=["offsets", "time"]
 )
@@ -107,6 +108,7 @@ def test_each_record_once_through_rescales_and_restarts(
     tmp_path: Path,
     start_after: dict[str, Any],
 ) -> None:
+    """Without an operator: 2, 4, 1, 3 and 2 readers, and two restarts."""
     produce(kafka, topic, range(HISTORY + LIVE))
     archive(tmp_path / "in", topic)
     sink, given = (

@@ -145,7 +145,9 @@ LOG = Log(first=100, times=[1000, 1010, 1010, 1020])
         (SwitchPosition(), 100),
     ],
 )
+@pytest.mark.scenario("Q4")
 def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) -> None:
+    """Behind the last offset of each partition, or one millisecond after the newest time."""
     assert start(position, LOG) == offset
 
 
@@ -158,9 +160,11 @@ def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) 
         (SwitchPosition(time=900), Log(first=100), "records before offset 100 are gone"),
     ],
 )
+@pytest.mark.scenario("Q5")
 def test_a_gap_between_history_and_kafka_is_refused(
     position: SwitchPosition, log: Log, why: str
 ) -> None:
+    """The sentence names the offsets that are gone."""
     with pytest.raises(RefusedDiscoveryError, match=why):
         start(position, log)
 
@@ -192,7 +196,9 @@ def test_a_part_starts_where_it_says_unless_it_starts_after_the_former_one() -> 
         ([(files(), None), (files(), TIME)], "part files-1 cannot start at a position"),
     ],
 )
+@pytest.mark.scenario("Q6")
 def test_options_that_exclude_each_other_are_named(parts: list[Any], why: str) -> None:
+    """A sentence names the part."""
     with pytest.raises(InvalidSpecError, match=why):
         checked_hybrid(parts, field="parts")
 
@@ -207,6 +213,7 @@ def test_a_state_of_other_parts_is_refused() -> None:
         other.decode_state(1, written)
 
 
+@pytest.mark.scenario("Q7")
 def test_a_start_that_changes_while_it_is_measured_is_refused() -> None:
     """Files that were listed before say nothing of the new columns."""
 

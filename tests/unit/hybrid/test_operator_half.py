@@ -153,9 +153,11 @@ def _cluster_with_secret() -> dict[str, Any]:
         ),
     ],
 )
+@pytest.mark.scenario("Q6")
 def test_parts_that_cannot_be_combined_are_refused_with_their_place(
     given: list[dict[str, Any]], field: str, says: str
 ) -> None:
+    """Under the operator the path of the part is named."""
     error = refusal(given)
 
     assert says in str(error)
@@ -200,9 +202,11 @@ def test_several_hosts_are_refused() -> None:
         ),
     ],
 )
+@pytest.mark.scenario("Q7")
 def test_a_change_that_would_lose_the_place_is_refused(
     after: list[dict[str, Any]], field: str, says: str
 ) -> None:
+    """At once, and also when it was made while no operator ran."""
     if after[0].get("kafka"):
         after = [{"kafka": {**KAFKA, "stoppingOffsets": {"type": "Latest"}}}, {"kafka": KAFKA}]
     changed = hybrid(after)

@@ -14,6 +14,7 @@ from balanced_source_operator.controller.autoscaling.needs import (
     Load,
     beside_hot_split,
     load_of,
+    most_useful,
     needed,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
@@ -158,13 +159,13 @@ def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
             words.hot_split(it.load, it.capacity),
             is_able=False,
         )
-    most = it.policy.max_readers
+    most = max(it.wanted, most_useful(it.policy, it.load))
     return _verdict(
         it,
         memory,
         most,
         Reason.AT_MAXIMUM,
-        words.at_maximum(it.load, it.capacity, most),
+        words.at_maximum(it.load, it.capacity, most, it.policy.max_readers),
         is_able=False,
     )
 

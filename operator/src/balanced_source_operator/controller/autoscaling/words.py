@@ -40,11 +40,27 @@ def hot_split(load: Load, capacity: float) -> str:
     )
 
 
-def at_maximum(load: Load, capacity: float, most: int) -> str:
-    """Return why the lag grows although the autoscaler does all it may."""
-    return (
-        f"{_rates(load, capacity)}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
-    )
+def at_maximum(load: Load, capacity: float, readers: int, most: int) -> str:
+    """Return why the lag grows although the autoscaler does all it may.
+
+    Args:
+        load: that is too much.
+        capacity: of a reader.
+        readers: number of readers that there will be.
+        most: number of readers that there may be.
+    """
+    rates = _rates(load, capacity)
+    if not load.is_shared and readers >= load.splits:
+        return (
+            f"{rates}: each reader has one split, so more readers do not help. Add partitions, or"
+            " set pipeline.maxRecordsPerReader so that several readers share a split"
+        )
+    if readers < most:
+        return (
+            f"{rates}: with {most} readers the busiest one would have as many splits as with"
+            f" {readers}. Raise spec.autoscaling.maxReaders"
+        )
+    return f"{rates}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
 
 
 def downstream(wanted: int, in_source: float | None) -> str:
