@@ -84,6 +84,18 @@ class Reason(ExplainedReason):
         "Partitions have no leader that answers. Other partitions are read meanwhile.",
         "Check the brokers that the message names.",
     )
+    OPEN_TRANSACTION = (
+        "OpenTransaction",
+        ReasonKind.SOURCE,
+        (
+            "A transaction of a producer has been open for long. Committed records behind it cannot"
+            " be read, and are not counted as lag."
+        ),
+        (
+            "Wait for the producer. If it is gone, find the transaction with `kafka-transactions.sh"
+            " find-hanging`, and end it with `kafka-transactions.sh abort`."
+        ),
+    )
     SECRET_NOT_READABLE = (
         "SecretNotReadable",
         ReasonKind.SOURCE,

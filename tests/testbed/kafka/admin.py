@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import ElectionType, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    ElectionType,
+    IsolationLevel,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -133,6 +139,16 @@ class KafkaAdmin:
         )
         return {number: (first[number], last[number]) for number in sorted(partitions)}
 
+    def stable_ends(self, topic: str) -> dict[int, int]:
+        """Offset up to which committed records can be read, for each partition.
+
+        It stays behind the next offset while a transaction is open.
+        """
+        partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
+        return self._list_offsets(
+            topic, partitions, OffsetSpec.latest(), isolation_level=IsolationLevel.READ_COMMITTED
+        )
+
     def produce(self, topic: str, values: Iterable[bytes], partition: int = -1) -> int:
         """Write records and wait until all are acknowledged; returns how many.
 
@@ -180,11 +196,13 @@ class KafkaAdmin:
         ]
         self._done(self.client.create_acls(rules))
 
-    def _list_offsets(self, topic: str, partitions: Iterable[int], spec: Any) -> dict[int, int]:
+    def _list_offsets(
+        self, topic: str, partitions: Iterable[int], spec: Any, **options: Any
+    ) -> dict[int, int]:
         wanted = {TopicPartition(topic, number): spec for number in partitions}
 
         def answered() -> dict[TopicPartition, Any]:
-            futures = self.client.list_offsets(wanted, request_timeout=_TIMEOUT)
+            futures = self.client.list_offsets(wanted, request_timeout=_TIMEOUT, **options)
             return {key: future.result() for key, future in futures.items()}
 
         # a leader that is shown may still have to learn that it is one

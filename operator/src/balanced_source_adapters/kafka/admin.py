@@ -280,6 +280,17 @@ class KafkaAdmin:
         """
         return self._client(cluster).ends(split_ids, Anchor.EARLIEST)
 
+    def high_watermarks(
+        self, cluster: KafkaCluster, split_ids: Collection[SplitId]
+    ) -> dict[SplitId, int]:
+        """Where each partition ends with the records of open transactions.
+
+        Raises:
+            DiscoveryError: the cluster did not answer, or refused; if only some partitions did not
+                answer, the error has the others.
+        """
+        return self._client(cluster).high_watermarks(split_ids)
+
     def records_from(
         self, cluster: KafkaCluster, millis: Mapping[SplitId, int]
     ) -> dict[SplitId, RecordTime | None]:

@@ -183,6 +183,9 @@ class ClusterClient:
         except KafkaException as error:
             raise self._translated(error) from None  # it quotes values
         self._offsets = OffsetRequests(self._admin, self._isolation, timeout=REQUEST_TIMEOUT)
+        self._uncommitted = OffsetRequests(
+            self._admin, IsolationLevel.READ_UNCOMMITTED, timeout=REQUEST_TIMEOUT
+        )
 
     @property
     def statistics(self) -> BrokerStatistics | None:
@@ -283,6 +286,14 @@ class ClusterClient:
         spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
         return self._answers(dict.fromkeys(split_ids, spec))
 
+    def high_watermarks(self, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
+        """Return where each partition ends with the records of open transactions.
+
+        Errors as of `ends`.
+        """
+        wanted = dict.fromkeys(split_ids, OffsetSpec.latest())
+        return self._offsets_in(self._uncommitted.ask(wanted))
+
     def tails(self, split_ids: Collection[SplitId]) -> dict[SplitId, Tail]:
         """Return where each partition ends and the leader epoch in which it does.
 
@@ -366,7 +377,9 @@ class ClusterClient:
                 raise self._translated(KafkaException(partition.error))
 
     def _answers(self, wanted: Wanted) -> dict[SplitId, int]:
-        listed = self._listed(wanted)
+        return self._offsets_in(self._listed(wanted))
+
+    def _offsets_in(self, listed: ListedOffsets) -> dict[SplitId, int]:
         if listed.errors:
             raise self._unanswered(listed)
         return {s: answer.offset for s, answer in listed.answers.items()}

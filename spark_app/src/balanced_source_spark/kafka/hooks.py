@@ -9,12 +9,14 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import (
     SKIPPED_OFFSETS,
     UNCOUNTED_OFFSETS,
+    KafkaCluster,
     KafkaReaderSettings,
     OnDataLoss,
     SettingsCache,
     with_former,
 )
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
@@ -24,6 +26,7 @@ from balanced_source_spark.kafka.admission import Admission
 from balanced_source_spark.kafka.broker_figures import broker_figures
 from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 from balanced_source_spark.kafka.group_commits import GroupCommits
+from balanced_source_spark.kafka.open_transactions import OpenTransactions
 from balanced_source_spark.kafka.options import ReadOptions
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
 from balanced_source_spark.kafka.settings import consumer_config
@@ -41,6 +44,7 @@ class KafkaHooks(PlannerHooks):
         self._parsed = SettingsCache()
         # Two caches: the newest settings and the joined ones would push each other out.
         self._parsed_known = SettingsCache()
+        self._transactions = OpenTransactions(context.set_problem, self._high_watermarks)
 
     @cached_property
     def _admin(self) -> KafkaAdmin:
@@ -68,7 +72,14 @@ class KafkaHooks(PlannerHooks):
     def ends(
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
     ) -> Mapping[SplitId, SplitEnd]:
-        return self._admin.ends(self._known().cluster(scope), split_ids, marks)
+        cluster = self._known().cluster(scope)
+        try:
+            found = self._admin.ends(cluster, split_ids, marks)
+        except DiscoveryError as error:
+            self._transactions.note(cluster, error.answers, marks)
+            raise
+        self._transactions.note(cluster, found, marks)
+        return found
 
     def event_times(
         self, scope: str, millis: Mapping[SplitId, int]
@@ -84,6 +95,7 @@ class KafkaHooks(PlannerHooks):
         return self._settings().on_data_loss is OnDataLoss.CONTINUE
 
     def note_look(self, base: StreamOffset, seen: Look) -> None:
+        self._transactions.keep(str(split_id[0]) for split_id in base.positions)
         self._loss_problems.note(base, seen, self._settings())
 
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
@@ -120,6 +132,11 @@ class KafkaHooks(PlannerHooks):
     def _known(self) -> KafkaReaderSettings:
         """Returns what assignments said, with clusters that only former ones named."""
         return self._parsed_known.of(self._context.known_settings())
+
+    def _high_watermarks(
+        self, cluster: KafkaCluster, split_ids: Collection[SplitId]
+    ) -> Mapping[SplitId, int]:
+        return self._admin.high_watermarks(cluster, split_ids)
 
     def _commit_on(self, name: str, offsets: Mapping[SplitId, int]) -> None:
         settings = self._known()
