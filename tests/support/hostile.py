@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 Path: TypeAlias = tuple[str | int, ...]
 """Keys and indices from the spec on. A last part ``#`` stands for the key of a map itself."""
@@ -180,6 +180,34 @@ FULL_KINESIS: Final[dict[str, Any]] = {
     },
 }
 
+_HISTORY: Final = {
+    **{k: v for k, v in FULL_FILES["source"]["files"].items() if k != "discoveryInterval"},
+    "format": "Parquet",
+}
+_LIVE: Final = {
+    "clusters": [
+        {
+            "name": "main",
+            "bootstrapServers": "b:9092",
+            "propertiesFrom": [{"secretRef": {"name": "brokers"}}],
+        }
+    ],
+    "subscription": {"topics": ["orders"]},
+}
+_OFFSETS: Final = {"topic": "topic", "partition": "partition", "offset": "offset"}
+
+FULL_HYBRID: Final[dict[str, Any]] = {
+    **FULL,
+    "source": {
+        "hybrid": [{"files": _HISTORY}, {"kafka": _LIVE, "startAfter": {"offsets": _OFFSETS}}]
+    },
+}
+
+FULL_HYBRID_BY_TIME: Final[dict[str, Any]] = {
+    **FULL,
+    "source": {"hybrid": [{"files": _HISTORY}, {"kafka": _LIVE, "startAfter": {"time": "at"}}]},
+}
+
 
 def strings(value: Any, at: Path = ()) -> Iterator[Path]:
     """Yields the path of every string in a manifest, and of every key that users choose."""
@@ -201,6 +229,8 @@ _FREE_TWICE: Final = ("offsets", "timestamps", "sequenceNumbers")
 
 def is_free(path: Path) -> bool:
     """Whether users choose the keys of the map there."""
+    if path[-2:] == ("startAfter", "offsets"):
+        return False
     return bool(path) and (path[-1] in _FREE or (len(path) > 1 and path[-2] in _FREE_TWICE))
 
 
@@ -224,7 +254,9 @@ def model_strings(annotation: Any, at: str = "") -> Iterator[str]:
 
     List indices and map keys left out.
     """
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, RootModel):
+        yield from model_strings(annotation.model_fields["root"].annotation, at)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, info in annotation.model_fields.items():
             yield from model_strings(info.annotation, f"{at}.{info.alias or name}".lstrip("."))
     elif get_origin(annotation) is Annotated:

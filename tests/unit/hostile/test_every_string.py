@@ -25,6 +25,8 @@ from support.hostile import (
     FROM_CONFIG_MAP,
     FULL,
     FULL_FILES,
+    FULL_HYBRID,
+    FULL_HYBRID_BY_TIME,
     FULL_KINESIS,
     HOSTILE,
     KEY,
@@ -35,6 +37,7 @@ from support.hostile import (
     strings,
 )
 
+_COLUMN = "the name of a column, compared with those of Parquet files"
 DATA = {
     "application.pipeline.acceptCheckpointOf": (
         "namespace and name, compared with the ones in the offset log"
@@ -62,6 +65,10 @@ DATA = {
     "source.files.records.quote": "one character of a CSV file",
     "source.files.records.escape": "one character of a CSV file",
     "source.files.records.nullValue": "compared with values of a CSV file",
+    "source.startAfter.time": _COLUMN,
+    "source.startAfter.offsets.topic": _COLUMN,
+    "source.startAfter.offsets.partition": _COLUMN,
+    "source.startAfter.offsets.offset": _COLUMN,
     "application.arguments": "arguments of the user's program; they follow it on the command line",
     "application.sparkConf": (
         "the value behind `--conf key=`, one argument of a command without a shell"
@@ -110,7 +117,14 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
     """A new field of the spec must be added to the example, and so to the tests below."""
     covered = {
         dotted(path)
-        for manifest in (FULL, FULL_FROM_CONFIG_MAP, FULL_FILES, FULL_KINESIS)
+        for manifest in (
+            FULL,
+            FULL_FROM_CONFIG_MAP,
+            FULL_FILES,
+            FULL_KINESIS,
+            FULL_HYBRID,
+            FULL_HYBRID_BY_TIME,
+        )
         for path in strings(manifest)
     }
     known = set(model_strings(BalancedSourceSpec))
@@ -122,6 +136,8 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
         "application.driver.template",
         "application.executor.template",
     }  # no strings, but pods: checked as such
+    # A part has the models of `spec.source`, and is made into a source by the same code.
+    same_as |= {f"source.hybrid.{kind}" for kind in ("files", "kafka", "custom")}
     # see `test_a_hostile_connector_is_refused`
     templates |= {"source.custom.connector", "source.custom.config"}
     missing = {
@@ -174,6 +190,21 @@ def test_a_hostile_string_of_kinesis_is_refused_or_stays_data(path: Path) -> Non
         check(replaced(FULL_KINESIS, path, value), path, value)
 
 
+@pytest.mark.parametrize(
+    ("manifest", "path"),
+    [
+        pytest.param(manifest, case.values[0], id=f"{name}-{case.id}")
+        for name, manifest in (("offsets", FULL_HYBRID), ("time", FULL_HYBRID_BY_TIME))
+        for case in cases(manifest, ("source", "hybrid"))
+    ],
+)
+def test_a_hostile_string_of_a_part_is_refused_or_stays_data(
+    manifest: dict[str, Any], path: Path
+) -> None:
+    for value in HOSTILE:
+        check(replaced(manifest, path, value), path, value)
+
+
 METADATA_STRINGS = {
     "clusters": FULL["source"]["kafka"]["clusters"],
     "streams": {"orders": {"main": ["orders"]}},
@@ -206,7 +237,8 @@ def check(manifest: Mapping[str, Any], path: Path, value: str) -> None:
     check_urls(spec, source)
     check_pods(reached)
     check_driver(reached)
-    field, is_key = dotted(path), path[-1] == KEY
+    # A part is a source as it stands in `spec.source`.
+    field, is_key = dotted(path).replace("source.hybrid.", "source."), path[-1] == KEY
     if field in NAMES and (is_key or field not in DATA):
         assert re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9._,-]+", value), f"{field} accepts {value!r}"
         return
@@ -294,7 +326,7 @@ def flat(value: Any) -> Iterator[str]:
             yield from flat(getattr(value, field.name))
     elif isinstance(value, str):
         yield value.value if isinstance(value, enum.Enum) else value
-        if value.startswith("{"):
+        if value.startswith(("{", "[{")):
             yield from flat(json.loads(value))
     elif isinstance(value, Mapping):
         for key, inner in value.items():
