@@ -418,6 +418,9 @@ _OPTIONED = replace(
     connector="files",
     options={**PIPELINE.options, "fileFormat": "json", "schema": "id BIGINT"},
 )
+MEASURED = {"driver-environment": replace(ENVIRONMENT, host="2", metrics_port=8090)}
+"""Examples of a driver that serves metrics."""
+
 OPTIONED = {
     "pipeline": _OPTIONED,
     "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED),
@@ -468,5 +471,7 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-leased.json", made.encode(LEASED[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
+        if kind in MEASURED:
+            write_once(f"{kind}-v{made.version}-metrics.json", made.encode(MEASURED[kind]))
         if kind in OPTIONED:
             write_once(f"{kind}-v{made.version}-options.json", made.encode(OPTIONED[kind]))

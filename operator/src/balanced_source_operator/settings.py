@@ -44,6 +44,9 @@ class Settings:
     metrics_port: int = 8080
     """Port of /metrics; 0 serves none."""
 
+    driver_metrics_port: int = 8090
+    """Port on which the drivers of new applications serve Prometheus metrics; 0 serves none."""
+
     probe_port: int = 8081
     """Port of /healthz and /readyz; 0 serves none."""
 
@@ -102,6 +105,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         max_restarts=_max_restarts(environment.get(PREFIX + "MAX_RESTARTS", "")),
         spark_conf=_spark_conf(environment.get(PREFIX + "SPARK_CONF", "{}")),
         metrics_port=int(number("METRICS_PORT", default.metrics_port)),
+        driver_metrics_port=int(number("DRIVER_METRICS_PORT", default.driver_metrics_port)),
         probe_port=int(number("PROBE_PORT", default.probe_port)),
         page_port=int(number("PAGE_PORT", default.page_port)),
         page_host=environment.get(PREFIX + "PAGE_HOST", "") or default.page_host,

@@ -143,7 +143,10 @@ OPTIONS: Final = (
     Option(
         name="metricsPort",
         group=_RUNS,
-        meaning="Port on which the driver serves Prometheus metrics of the query. Absent: none.",
+        meaning=(
+            "Port on which the driver serves Prometheus metrics of the query. Absent: the port that"
+            " the operator names, or none without an operator."
+        ),
     ),
     Option(
         name="executorPatience",

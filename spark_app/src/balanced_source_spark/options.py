@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
-from balanced_source.documents.environment import HOST
+from balanced_source.documents.environment import HOST, port_of
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.names import checked_label, checked_object
@@ -192,7 +192,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         executor_patience=seconds(
             options.get("executorpatience", f"{PATIENCE}s"), "executorPatience"
         ),
-        metrics_port=positive(options, "metricsPort"),
+        metrics_port=_metrics_port(options),
         alignment=_alignment(options),
         max_records_per_reader=positive(options, "maxRecordsPerReader"),
         start_timeout=float(number(options, "startTimeoutSeconds", _patience(options), least=1)),
@@ -274,6 +274,16 @@ def _host(options: Mapping[str, str]) -> str:
     """
     from_operator = os.environ.get(HOST) if options.get("source") else None
     return checked_label(options.get("host") or from_operator or FIRST_HOST, field="option host")
+
+
+def _metrics_port(options: Mapping[str, str]) -> int | None:
+    """Return where metrics are served.
+
+    Where the operator has told its driver, unless an option says otherwise.
+    """
+    if "metricsport" in options or not options.get("source"):
+        return positive(options, "metricsPort")
+    return port_of(os.environ) or None
 
 
 def _assigner(options: Mapping[str, str]) -> SplitAssigner:

@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from balanced_source_operator.kube import rights
+from balanced_source_operator.resources.kinds import NAME_LABEL
+from balanced_source_operator.resources.spark_application import METRICS_PORT_NAME
 from support.chart.values import EVERYTHING
 from testbed.errors import CommandError
 from testbed.helm import Helm
@@ -163,6 +165,10 @@ def test_everything_can_be_on_at_once(render: Render) -> None:
             {"metrics": {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}},
             "scraped twice",
         ),
+        (
+            {"metrics": {"drivers": {"port": 0, "podMonitor": {"enabled": True}}}},
+            "drivers serve no metrics without it",
+        ),
         ({"serviceAccount": {"create": False}}, "serviceAccount.name must be set"),
         ({"watchNamespace": ["jobs"]}, "watchNamespace"),
         (
@@ -306,6 +312,28 @@ def test_monitors_have_their_options(render: Render, kind: str, key: str) -> Non
     assert endpoint["scrapeTimeout"] == "5s"
     assert endpoint["relabelings"] == relabeling
     assert "metricRelabelings" not in endpoint
+
+
+def test_drivers_serve_metrics_by_default_and_a_pod_monitor_finds_them(render: Render) -> None:
+    operator = one(render(), "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    assert {"name": "BALANCED_SOURCE_DRIVER_METRICS_PORT", "value": "8090"} in operator["env"]
+    assert "PodMonitor" not in kinds(render())
+
+    options = {"enabled": True, "scrapeTimeout": "5s", "labels": {"release": "prometheus"}}
+    drivers = {"metrics": {"drivers": {"podMonitor": options}}}
+    monitor = one(render(**drivers), "PodMonitor")
+
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+    assert monitor["spec"]["namespaceSelector"] == {"any": True}
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["scrapeTimeout"]) == (METRICS_PORT_NAME, "5s")
+    assert endpoint["honorLabels"] is True
+    selector = monitor["spec"]["selector"]
+    assert selector["matchLabels"] == {"spark-role": "driver"}
+    assert selector["matchExpressions"] == [{"key": NAME_LABEL, "operator": "Exists"}]
+
+    some = one(render(**drivers, watchNamespaces=["jobs", "more"]), "PodMonitor")
+    assert some["spec"]["namespaceSelector"] == {"matchNames": ["jobs", "more"]}
 
 
 def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render) -> None:

@@ -14,6 +14,7 @@ EVERYTHING: dict[str, Any] = {
     "metrics": {
         "service": {"enabled": True},
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        "drivers": {"podMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
         "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Streaming"}},
     },
     "page": {"enabled": True, "service": {"enabled": True}, "tokenSecret": {"name": "page"}},

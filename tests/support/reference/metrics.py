@@ -8,7 +8,8 @@ from balanced_source_spark.driver_metrics import DriverMetrics
 from support.reference.markdown import head, table
 
 TEXT: Final = """The operator serves its metrics on port 8080 (`BALANCED_SOURCE_METRICS_PORT`), a
-driver on the port that option `metricsPort` names. A gauge whose value is unknown has no series:
+driver on port 8090 (`BALANCED_SOURCE_DRIVER_METRICS_PORT` of the operator), or on the one that its
+query's option `metricsPort` names. A gauge whose value is unknown has no series:
 unknown is never shown as zero.
 """
 

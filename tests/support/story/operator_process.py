@@ -44,6 +44,8 @@ class OperatorProcess:
         self._variables = {
             "SPARK_CONF": json.dumps(dict(spark_conf or {})),
             "METRICS_PORT": "0",
+            # All drivers run on this machine.
+            "DRIVER_METRICS_PORT": "0",
             "PROBE_PORT": "0",
             **(settings or {}),
         }

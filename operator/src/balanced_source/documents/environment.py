@@ -46,6 +46,13 @@ _SECRETS_DIR: Final = f"{PREFIX}SECRETS_DIR"
 _PIPELINE: Final = f"{PREFIX}PIPELINE"
 _CONF_SECRETS: Final = f"{PREFIX}CONF_SECRETS"
 HOST: Final = f"{PREFIX}HOST"
+METRICS_PORT: Final = f"{PREFIX}METRICS_PORT"
+"""Where a driver serves Prometheus metrics.
+
+What a user sets still counts; 0 serves none. An older driver ignores it.
+"""
+
+_MAX_PORT: Final = 65535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,7 @@ class DriverEnvironment:
         pipeline: what the packaged application does; None for the user's own program.
         conf_secrets: names of Secrets whose keys are Spark settings; later ones win.
         host: which of the source's hosts the driver is.
+        metrics_port: where it serves Prometheus metrics; 0: nowhere.
     """
 
     name: str
@@ -70,6 +78,7 @@ class DriverEnvironment:
     pipeline: Pipeline | None = None
     conf_secrets: tuple[str, ...] = ()
     host: str = FIRST_HOST
+    metrics_port: int = 0
 
 
 def to_variables(environment: DriverEnvironment) -> dict[str, str]:
@@ -83,6 +92,8 @@ def to_variables(environment: DriverEnvironment) -> dict[str, str]:
         found[_CONF_SECRETS] = ",".join(environment.conf_secrets)
     if environment.host != FIRST_HOST:
         found |= {_VERSION: "2", HOST: environment.host}
+    if environment.metrics_port:
+        found[METRICS_PORT] = str(environment.metrics_port)
     return found
 
 
@@ -108,7 +119,22 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         pipeline=None if text is None else _pipeline(text),
         conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
         host=variables.get(HOST) or FIRST_HOST,
+        metrics_port=port_of(variables),
     )
+
+
+def port_of(variables: Mapping[str, str]) -> int:
+    """Return the port of the metrics; 0 for none.
+
+    Raises:
+        CorruptDocumentError: it is not a port.
+    """
+    text = variables.get(METRICS_PORT) or "0"
+    if not (text.isascii() and text.isdigit() and int(text) <= _MAX_PORT):
+        raise CorruptDocumentError(
+            f"{METRICS_PORT} is {text!r}, and not a port from 0 to {_MAX_PORT}"
+        )
+    return int(text)
 
 
 def _pipeline(text: str) -> Pipeline:

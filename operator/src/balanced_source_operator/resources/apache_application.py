@@ -49,6 +49,7 @@ def apache_application(
     connector: str = DEFAULT_CONNECTOR,
     options: Mapping[str, str] = NO_OPTIONS,
     is_bounded: bool = False,
+    metrics_port: int = 0,
 ) -> dict[str, Any]:
     """The manifest; arguments as those of `spark_application`."""
     ends = is_bounded or ends_by_itself(application)
@@ -65,7 +66,9 @@ def apache_application(
             **_settings(source, application, parallelism),
         },
         "driverSpec": {
-            "podTemplateSpec": driver_template(source, application, secrets, connector, options)
+            "podTemplateSpec": driver_template(
+                source, application, secrets, connector, options, metrics_port=metrics_port
+            )
         },
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
         "applicationTolerations": _tolerations(max_failures, ends=ends),

@@ -10,6 +10,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -84,7 +85,9 @@ EXECUTOR_ZONE: Final[Sequence[Mapping[str, Any]]] = (
 )
 """Executors may fetch from replicas in their zone."""
 
-_OVERRIDABLE: Final = frozenset({environment.ZONE, environment.FORMER_ZONE})
+_OVERRIDABLE: Final = frozenset(
+    {environment.ZONE, environment.FORMER_ZONE, environment.METRICS_PORT}
+)
 """Variables that keep the value of the user's template."""
 
 POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
@@ -93,6 +96,9 @@ POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
 )
 """By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall
 silent first."""
+
+METRICS_PORT_NAME: Final = "bsrc-metrics"
+"""Name of the driver's port of Prometheus metrics. Users may have a port `metrics` of their own."""
 
 _VOLUME: Final = "bsrc-secret-"
 _HASHED_VOLUME: Final = "bsrc-sha-"
@@ -117,6 +123,7 @@ def spark_application(
     connector: str = DEFAULT_CONNECTOR,
     options: Mapping[str, str] = NO_OPTIONS,
     is_bounded: bool = False,
+    metrics_port: int = 0,
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -132,6 +139,7 @@ def spark_application(
         connector: kind of the source.
         options: what the packaged application must know of the source before it starts.
         is_bounded: whether the source ends, and the application with it.
+        metrics_port: where the driver serves Prometheus metrics; 0: nowhere.
     """
     ends = is_bounded or ends_by_itself(application)
     spec: dict[str, Any] = {
@@ -146,7 +154,16 @@ def spark_application(
         # All that has a default is set: Kubeflow's defaults are in a webhook, which may be absent.
         "restartPolicy": _restart_policy(max_failures, ends=ends),
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
-        "driver": _driver(source, application, secrets, connector, options),
+        "driver": {
+            "cores": application.driver.cores,
+            "memory": application.driver.memory,
+            # As a field, not as a Spark setting: newer webhooks of Kubeflow reject that setting.
+            "serviceAccount": application.service_account,
+            "labels": source.pod_labels,
+            "template": driver_template(
+                source, application, secrets, connector, options, metrics_port=metrics_port
+            ),
+        },
         "executor": _executor(source, application, secrets, parallelism),
     }
     if application.image_pull_secrets:
@@ -236,35 +253,37 @@ def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     }
 
 
-def _driver(
-    source: Identity,
-    application: Application,
-    secrets: tuple[str, ...],
-    connector: str,
-    options: Mapping[str, str],
-) -> dict[str, Any]:
-    return {
-        "cores": application.driver.cores,
-        "memory": application.driver.memory,
-        # As a field, not as a Spark setting: newer webhooks of Kubeflow reject that setting.
-        "serviceAccount": application.service_account,
-        "labels": source.pod_labels,
-        "template": driver_template(source, application, secrets, connector, options),
-    }
-
-
 def driver_template(
     source: Identity,
     application: Application,
     secrets: tuple[str, ...],
     connector: str,
     options: Mapping[str, str],
+    *,
+    metrics_port: int = 0,
 ) -> dict[str, Any]:
-    """The pod template of the driver."""
-    variables = to_variables(driver_environment(source, application, connector, options))
+    """The pod template of the driver; arguments as those of `spark_application`."""
+    described = replace(
+        driver_environment(source, application, connector, options), metrics_port=metrics_port
+    )
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
-    environment = [*_variables(variables), *POD_IDENTITY, *DRIVER_ZONE]
-    return _template(application.driver.template, DRIVER_CONTAINER, environment, mounted)
+    environment = [*_variables(to_variables(described)), *POD_IDENTITY, *DRIVER_ZONE]
+    template = _template(application.driver.template, DRIVER_CONTAINER, environment, mounted)
+    if metrics_port:
+        _add_port(template, metrics_port)
+    return template
+
+
+def _add_port(template: dict[str, Any], number: int) -> None:
+    """Name the port of the metrics, which a PodMonitor finds by its name.
+
+    A user who has chosen another port by the variable names it in the template too.
+    """
+    ours = next(c for c in template["spec"]["containers"] if c.get("name") == DRIVER_CONTAINER)
+    ports = ours.setdefault("ports", [])
+    taken = {(port.get("name"), port.get("containerPort")) for port in ports}
+    if not any(name == METRICS_PORT_NAME or port == number for name, port in taken):
+        ports.append({"name": METRICS_PORT_NAME, "containerPort": number, "protocol": "TCP"})
 
 
 def driver_environment(

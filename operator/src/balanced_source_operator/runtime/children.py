@@ -378,6 +378,7 @@ class Children:
             connector=desired.source.kind,
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
+            metrics_port=self._env.settings.driver_metrics_port,
         )
         # Tells drivers of this very application from those of former ones, whose reports are still
         # stored.
