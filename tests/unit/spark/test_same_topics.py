@@ -63,7 +63,26 @@ def test_what_was_planned_is_read() -> None:
     cluster = Cluster(SAME)
 
     assert read(cluster) == [T, U]
-    assert cluster.asked == 2, "before and after"
+    assert cluster.asked == 2, "before the first batch is delivered, and after the last is fetched"
+
+
+def test_a_read_of_one_batch_asks_once() -> None:
+    """Small micro-batches are such reads, and a question takes longer than they do."""
+    cluster = Cluster(SAME)
+
+    assert read(cluster, [T]) == [T]
+    assert cluster.asked == 1
+
+
+@pytest.mark.parametrize("policy", list(OnDataLoss))
+def test_the_last_batch_is_delivered_after_the_last_question(policy: OnDataLoss) -> None:
+    cluster, asked = Cluster(SAME), list[int]()
+    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0)
+
+    for _ in topics.read([T, U], iter, Interrupt()):
+        asked.append(cluster.asked)
+
+    assert asked == [1, 2]
 
 
 def test_a_recreated_topic_is_not_read() -> None:
@@ -82,22 +101,6 @@ def test_no_row_leaves_before_the_topics_were_compared() -> None:
     with pytest.raises(OffsetsLostError):
         delivered.extend(topics.read([T, U], iter, Interrupt()))
     assert delivered == []
-
-
-def test_records_are_fetched_while_the_cluster_is_asked() -> None:
-    is_fetching = threading.Event()
-
-    class Slow(Cluster):
-        def ids(self, topics: Collection[str]) -> Mapping[str, str]:
-            assert is_fetching.wait(20), "the read does not wait for the answer"
-            return super().ids(topics)
-
-    def reader(kept: Sequence[SplitRange]) -> Iterator[Any]:
-        is_fetching.set()
-        yield from kept
-
-    topics = SameTopics(cluster="c", ids=Slow(SAME).ids, policy=OnDataLoss.FAIL)
-    assert list(topics.read([T], reader, Interrupt())) == [T]
 
 
 def test_a_deleted_topic_is_not_waited_for_for_ever() -> None:

@@ -2,13 +2,13 @@
 
 What a micro-batch reads is in Spark's offset log. Before it is read, or read again after a restart,
 a topic may be deleted and created again: its offsets mean other records then. Tasks compare the
-topics' ids before they read, and after it: ids never return, so a range is of the planned topic if
-the id is the same after the last record of it.
+topics' ids when the last record has been fetched, before they deliver the last batch: ids never
+return, so a range is of the planned topic if the id is the same then. Tasks of several batches also
+compare before they deliver the first one.
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -75,32 +75,36 @@ class SameTopics:
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
-        # Under Fail the check runs beside the read, which saves the wait for an answer.
-        kept = ranges if self.policy is OnDataLoss.FAIL else self._planned(ranges)
-        read_kept = self._read_while_asking if self.policy is OnDataLoss.FAIL else _read
+        is_checked = self.policy is OnDataLoss.CONTINUE
+        kept = self._planned(ranges) if is_checked else ranges
+        held: pa.RecordBatch | None = None
+        for batch in self._watched(kept, read, interrupt):
+            if held is not None:
+                # A task whose rows are not all wanted, as by `limit`, may never come to the check
+                # at the end.
+                if not is_checked:
+                    self._check(kept)
+                    is_checked = True
+                yield held
+            held = batch
+        # The newest batch is held back until here: what a small micro-batch reads is one batch,
+        # which so needs one question to the cluster instead of two.
+        self._check(kept)
+        if held is not None:
+            yield held
+
+    def _watched(
+        self, ranges: Sequence[SplitRange], read: Read, interrupt: Interrupt
+    ) -> Iterator[pa.RecordBatch]:
+        """Read, and end the read if one of its topics is deleted."""
         try:
-            with self.watch.watching(self._deletion(kept), interrupt) as watched:
-                for batch in read_kept(kept, read):
+            with self.watch.watching(self._deletion(ranges), interrupt) as watched:
+                for batch in read(ranges):
                     watched.moved()
                     yield batch
         except (OffsetsLostError, ReadStalledError):
-            self._check(kept)  # says more
+            self._check(ranges)  # says more
             raise
-        self._check(kept)
-
-    def _read_while_asking(
-        self, ranges: Sequence[SplitRange], read: Read
-    ) -> Iterator[pa.RecordBatch]:
-        """Fetch the first records while the cluster is asked; deliver none before it answered.
-
-        A task whose rows are not all wanted, as by `limit`, may never come to the check at the end.
-        """
-        with ThreadPoolExecutor(1, thread_name_prefix="bsrc-topics") as pool:
-            checked = pool.submit(self._check, ranges)
-            for batch in read(ranges):
-                checked.result()
-                yield batch
-            checked.result()
 
     def _planned(self, ranges: Sequence[SplitRange]) -> Sequence[SplitRange]:
         found = self._known(ranges)
@@ -170,10 +174,6 @@ class SameTopics:
             topic_recreated(self.cluster, topic, listed, self.policy, exists=topic in found).message
             for topic, listed in gaps.items()
         )
-
-
-def _read(ranges: Sequence[SplitRange], read: Read) -> Iterator[pa.RecordBatch]:
-    return read(ranges)
 
 
 def _topics(ranges: Sequence[SplitRange]) -> set[str]:
