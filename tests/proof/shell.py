@@ -22,7 +22,6 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.recent_offsets import RecentOffsets
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FencedError
@@ -209,7 +208,7 @@ class Shell:
         runtime = self.runtime
         runtime._name, runtime._host, runtime._first = name, host, None
         runtime._seen.assignment, runtime._seen.joined = newest, settings
-        self.planner._has_closed, self.planner._offsets = has_closed, RecentOffsets()
+        self.planner._has_closed = has_closed
         runtime._reported = host if is_reported else None
         runtime._failure, runtime._checkpoint = None, CheckpointWatch()
         runtime._problems, runtime._progress = ProblemBoard(lambda _: None), Progress()

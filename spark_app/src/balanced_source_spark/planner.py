@@ -22,7 +22,6 @@ from balanced_source.api import (
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.recent_offsets import RecentOffsets
 from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
@@ -82,7 +81,6 @@ class StreamPlanner(PlannerParts):
         self._has_closed = False
         self._has_wrong_numbers = False
         self._base = StreamOffset()
-        self._offsets = RecentOffsets()
         self._confirmed: dict[SplitId, Confirmed] = {}
         self._shown: dict[str, Any] = {}
         self._shown_at = float("-inf")
@@ -143,7 +141,9 @@ class StreamPlanner(PlannerParts):
         found = self._next_offset(start, limit)
         moved = time.monotonic()
         while (
-            self._is_pulling and found == start and not self._is_over(self._offsets.decoded(start))
+            self._is_pulling
+            and found == start
+            and not self._is_over(stream_offset.from_json(start))
         ):
             if time.monotonic() - moved > self._options.start_timeout:
                 # To end silently would look as if everything had been read.
@@ -235,7 +235,7 @@ class StreamPlanner(PlannerParts):
         Raises:
             ForeignCheckpointError: it is of another one.
         """
-        found = self._offsets.decoded(offset)
+        found = stream_offset.from_json(offset)
         check_owner(
             found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of
         )
@@ -279,7 +279,7 @@ class StreamPlanner(PlannerParts):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ReaderPartition]:
         finish = self._own(end)
         self._has_closed |= finish.closings > 0
-        plans = plan(self._offsets.decoded(start), finish)
+        plans = plan(stream_offset.from_json(start), finish)
         # A replay comes before the first assignment: its readers need settings to reach the source.
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)

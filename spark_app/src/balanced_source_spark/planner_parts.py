@@ -183,8 +183,8 @@ class PlannerParts:
         # Before the first assignment nobody knows how to reach the scope.
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        listed = list(split_ids)
-        return self._hooks.ends(scope, listed, marks(self._base, listed))
+        listed, held = list(split_ids), marks(self._base)
+        return self._hooks.ends(scope, listed, {s: held[s] for s in listed if s in held})
 
     def _ask_times(
         self, scope: str, millis: Mapping[SplitId, int]

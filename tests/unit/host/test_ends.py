@@ -105,4 +105,4 @@ def test_a_log_of_another_identity_needs_no_check_and_one_of_unknown_identity_do
     assert needs_check(mark, answer)
     assert not needs_check(mark, replace(answer, identity="second"))
     assert needs_check(mark, replace(answer, identity=None)), "the broker does not say"
-    assert needs_check(mark._replace(identity=None), answer), "of a former version"
+    assert needs_check(replace(mark, identity=None), answer), "of a former version"

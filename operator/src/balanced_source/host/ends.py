@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
-from balanced_source.api import IDENTITY, STOP, SplitId
+from balanced_source.api import IDENTITY, STOP, SplitId, is_other
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 
 
-class Mark(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
     """States up to where a query has read a split, and in which state of the split's log.
 
     Attributes:
@@ -81,18 +81,17 @@ class Look:
         )
 
 
-def marks(base: StreamOffset, split_ids: Collection[SplitId]) -> dict[SplitId, Mark]:
-    """Returns where each of these splits is read up to, for those that `base` has."""
-    return {s: _mark(base, s) for s in split_ids if s in base.positions}
-
-
-def _mark(base: StreamOffset, split_id: SplitId) -> Mark:
-    return Mark(
-        position=base.positions[split_id] or 0,
-        term=base.terms.get(split_id),
-        identity=base.attributes.get(split_id, {}).get(IDENTITY),
-        past=base.term_ends.get(split_id, ()),
-    )
+def marks(base: StreamOffset) -> dict[SplitId, Mark]:
+    """Returns where each split of `base` is read up to."""
+    return {
+        s: Mark(
+            position=p or 0,
+            term=base.terms.get(s),
+            identity=base.attributes.get(s, {}).get(IDENTITY),
+            past=base.term_ends.get(s, ()),
+        )
+        for s, p in base.positions.items()
+    }
 
 
 def needs_check(mark: Mark, answer: SplitEnd) -> bool:
@@ -100,19 +99,13 @@ def needs_check(mark: Mark, answer: SplitEnd) -> bool:
 
     It ends before it, or has had other leaders since.
     """
-    if _is_other(mark, answer):
+    if None not in (mark.identity, answer.identity) and mark.identity != answer.identity:
         return False  # another log
     # An end before the mark may also be that of an open transaction. Only the check can tell. A
     # later leader may have cut the log, and filled it beyond the mark again.
     return answer.end < mark.position or (
         mark.term is not None and answer.term not in (None, mark.term)
     )
-
-
-def _is_other(mark: Mark, answer: SplitEnd) -> bool:
-    """Whether the answer is about another split than the one that was read."""
-    one, other = mark.identity, answer.identity
-    return one is not None and other is not None and one != other
 
 
 def look(
@@ -139,13 +132,13 @@ def look(
     }
     lost = {s: stop for s, stop in stops.items() if stop > (base.positions[s] or 0)}
     recreated = set()
-    for split_id in base.positions:
+    for split_id, mark in marks(base).items():
         answer = known.get(split_id)
         if answer is None or split_id in lost:
             continue
-        mark = _mark(base, split_id)
+        attributes = base.attributes.get(split_id, {})
         # Offsets of a former split must never be used on the one that has its id now.
-        if _is_other(mark, answer):
+        if is_other(attributes, {} if answer.identity is None else {IDENTITY: answer.identity}):
             recreated.add(split_id)
         # Reading on unchecked could mix records of two logs, so the split waits for the check.
         elif needs_check(mark, answer) and answer.checked != mark:
@@ -155,12 +148,11 @@ def look(
             cuts[split_id] = answer.cut
         else:
             # The stop is that of the offset in use: the newest assignment may be another epoch.
-            stop = base.attributes.get(split_id, {}).get(STOP)
-            ends[split_id] = answer.end if stop is None else min(answer.end, int(stop))
+            ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
         if answer.term is not None and split_id not in recreated:
             terms[split_id] = answer.term
             # What was learned about another mark does not cover the records up to this one.
-            if answer.checked is not None and answer.checked == mark:
+            if answer.checked == mark:
                 pasts[split_id] = answer.past
     return Look(
         ends=ends,
@@ -189,23 +181,20 @@ class Confirmed:
 
 def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, Confirmed]:
     """Returns marks of `base` whose logs were found whole, with the leadership they were under."""
-    # Few logs have to be checked, so few marks are made.
     return {
-        split_id: Confirmed(mark=answer.checked, term=answer.term, past=answer.past)
-        for split_id, answer in known.items()
-        if answer.checked is not None
+        split_id: Confirmed(mark=mark, term=answer.term, past=answer.past)
+        for split_id, mark in marks(base).items()
+        if (answer := known.get(split_id)) is not None
+        and answer.checked == mark
         and answer.cut is None
         and answer.term is not None
-        and split_id in base.positions
-        and answer.checked == _mark(base, split_id)
     }
 
 
 def with_confirmed(base: StreamOffset, found: Mapping[SplitId, Confirmed]) -> StreamOffset:
     """Returns `base` in the leaderships that confirmed its marks, so that none is checked twice."""
     # A split that moved since has another mark, of which nothing was confirmed.
-    held = marks(base, found.keys())
-    newer = {s: found[s] for s, mark in held.items() if found[s].mark == mark}
+    newer = {s: found[s] for s, mark in marks(base).items() if s in found and found[s].mark == mark}
     if not newer:
         return base
     return replace(
