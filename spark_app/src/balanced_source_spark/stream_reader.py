@@ -3,7 +3,7 @@
 What is pickled for tasks only reads.
 
 Besides the planning process Spark makes a reader in a process that lives for its pickling alone. So
-the planner, with its clients of brokers and of the API server, is loaded when planning begins.
+the planner, with its clients of the source and of the API server, is loaded when planning begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence

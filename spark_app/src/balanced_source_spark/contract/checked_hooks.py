@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
-from balanced_source_spark.contract.mistakes import Checked, explained, mistake
+from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, mistake
 
 ReadT = TypeVar("ReadT")
 
@@ -36,7 +36,7 @@ def hooks_of(
     return cast("PlannerHooks", _CheckedHooks(made, connector))
 
 
-class _CheckedHooks(Checked):
+class _CheckedHooks(ExplainingProxy):
     """Passes everything on; hooks that the connector did not override are called directly."""
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 
 from balanced_source.api import InputStatus, SourceReader, SourceSplit
-from balanced_source_spark.contract.mistakes import Checked, explained
+from balanced_source_spark.contract.mistakes import ExplainingProxy, explained
 from balanced_source_spark.plain_errors import plain_errors
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def checked_half(
     return cast("ReadersHalf[Any, Any, Any]", _CheckedHalf(half, connector))
 
 
-class _CheckedHalf(Checked):
+class _CheckedHalf(ExplainingProxy):
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         if name != "reader":
             return super()._method(name, found)
 
         @wraps(found)
-        def reader(*args: Any) -> Checked:
+        def reader(*args: Any) -> ExplainingProxy:
             with explained(self._connector, name):
                 made = found(*args)
                 _check(made, SourceReader, "a SourceReader")
@@ -69,7 +69,7 @@ class _CheckedHalf(Checked):
         return reader
 
 
-class _CheckedReader(Checked):
+class _CheckedReader(ExplainingProxy):
     """A reader of a task."""
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:

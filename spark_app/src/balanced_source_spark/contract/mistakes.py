@@ -57,7 +57,7 @@ def mistake(connector: str, where: str, error: Exception) -> ConnectorError:
     )
 
 
-class Checked:
+class ExplainingProxy:
     """Passes everything on to an object of a connector, such that its mistakes are sentences.
 
     Args:

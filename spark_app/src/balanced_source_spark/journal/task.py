@@ -1,6 +1,6 @@
 """What a task unpickles: it seals where it stops, then emits.
 
-It imports what reading needs and no more; see `balanced_source_spark.kafka.task_reader`.
+It imports what reading needs and no more.
 """
 
 from collections.abc import Iterator, Mapping
