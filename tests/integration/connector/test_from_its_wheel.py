@@ -144,6 +144,22 @@ def scene(tmp_path: Path, installed: Installed, api: LogApi) -> Iterator[Scene]:
     made.close()
 
 
+def test_its_page_names_its_options_and_fields(installed: Installed) -> None:
+    done = subprocess.run(  # noqa: S603 - our own programs
+        [installed.python, "-c", OPERATOR, "reference", "httplog"],
+        env=dict(installed.environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "From the package `balanced-source-httplog 1.0.0`." in done.stdout
+    assert "| `url` |  | Address of the API. |" in done.stdout
+    assert "| `journalLocation` |" in done.stdout
+    assert "| `spec.source.custom.config.url` | string | required |" in done.stdout
+
+
 @pytest.mark.timeout(1500)
 def test_it_is_rescaled_live_and_survives_a_killed_driver_exactly_once(
     scene: Scene, api: LogApi
