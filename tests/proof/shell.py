@@ -176,7 +176,7 @@ class Shell:
         self._admin = Admin()
         parts = {"_runtime": self.runtime, "_gate": self._gate}
         hooks: Any = self.planner._hooks
-        hooks.hooks.__dict__.update(_admin=self._admin, _admission=_OneEach())
+        hooks._made.__dict__.update(_admin=self._admin, _admission=_OneEach())
         self.planner.__dict__.update(
             parts, _ends=_Ends(self.planner), _aligner=None, _group=None, _metrics=None
         )

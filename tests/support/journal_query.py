@@ -152,7 +152,7 @@ class JournalQuery:
 
     def read(self, partition: ReaderPartition) -> list[Record]:
         """Run one task."""
-        reader = JournalTaskReader(self.half, query_of(self.options))
+        reader = JournalTaskReader(self.half, query_of(self.options), self.options.connector)
         rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
         return [(row["tape"], row["number"]) for row in rows]
 

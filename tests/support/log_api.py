@@ -21,11 +21,13 @@ class LogApi:
     Attributes:
         logs: name → entries.
         tokens: what was sent as authorization, and how often.
+        is_broken: whether a page is an answer that the connector does not expect.
     """
 
     def __init__(self) -> None:
         self.logs: dict[str, list[str]] = {}
         self.tokens: Counter[str] = Counter()
+        self.is_broken = False
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -64,6 +66,8 @@ class LogApi:
         names = parts.path.strip("/").split("/")
         if names == ["logs"]:
             return list(self.logs)
+        if self.is_broken:
+            return {}
         begin = int(parse_qs(parts.query)["from"][0])
         return {"first": begin, "entries": self.logs[unquote(names[1])][begin : begin + PAGE]}
 

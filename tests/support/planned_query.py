@@ -119,7 +119,7 @@ class PlannedQuery:
         self.planner.__dict__["_runtime"] = HostRuntime(
             self.channel, gate=self.planner._gate, with_former=self.hooks.with_former
         )
-        self.hooks.hooks.__dict__["_admin"] = self.admin
+        self.hooks._made.__dict__["_admin"] = self.admin
         self.planner.__dict__["_ends"] = Ends(self.planner._ask_ends, fresh=0.0, gone=0.05)
         if self.committed < len(self.offsets):
             self._run(die=None)

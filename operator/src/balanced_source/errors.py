@@ -89,6 +89,8 @@ class DiscoveryError(BalancedSourceError):
         reason: CamelCase word for a condition, stable over releases.
         answers: what was found out all the same, by split: an error of some splits is not one of
             all.
+        is_hopeless: whether waiting does not help where nothing else is read, such as for a name
+            that does not exist. A query without an operator ends with this error then.
     """
 
     def __init__(
@@ -98,11 +100,13 @@ class DiscoveryError(BalancedSourceError):
         scope: str = "",
         reason: str = Reason.DISCOVERY_FAILED,
         answers: Mapping[Any, Any] = MappingProxyType({}),
+        is_hopeless: bool = False,
     ) -> None:
         super().__init__(message)
         self.scope = scope
         self.reason = reason
         self.answers = answers
+        self.is_hopeless = is_hopeless
 
 
 class TransientDiscoveryError(DiscoveryError):

@@ -214,7 +214,7 @@ HASH_COLLAPSES: Final = (
     "HashCollapses",
     ReasonKind.OPERATION,
     (
-        "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all topics on"
+        "`parallelism` is a multiple of 31, where the strategy Hash puts nearly all splits on"
         " one reader."
     ),
     "Use RoundRobin, or another parallelism.",

@@ -18,6 +18,9 @@ class ReasonKind(enum.Enum):
 class ExplainedReason(enum.StrEnum):
     """A word for conditions, events and log lines that explains itself.
 
+    A connector derives an enum for words of its own. `make generate` puts those of built-in
+    connectors on the page of reasons. A problem of kind LOSS becomes the condition DataLoss.
+
     Attributes:
         kind: what it is about.
         cause, remedy: what happened and what to do, as sentences; the remedy is empty where there

@@ -1,6 +1,6 @@
 """Reasons of conditions, events and log lines, with cause and remedy.
 
-Connectors may add words of their own.
+A connector with words of its own has an enum of its own, as `connectors/kafka/reasons.py`.
 """
 
 from balanced_source import operation_reasons
@@ -48,58 +48,37 @@ class Reason(ExplainedReason):
     AUTHENTICATION_FAILED = (
         "AuthenticationFailed",
         ReasonKind.SOURCE,
-        "A broker refused the credentials.",
-        (
-            "Check the Secret that `propertiesFrom` names. A rotated Secret is picked up"
-            " automatically."
-        ),
+        "A server of the source refused the credentials.",
+        "Check the Secret that the source names. A rotated Secret is picked up automatically.",
     )
     TLS_FAILED = (
         "TlsFailed",
         ReasonKind.SOURCE,
-        "The TLS handshake with a broker failed.",
-        "Check `security.protocol` and the certificates.",
+        "The TLS handshake with a server of the source failed.",
+        "Check the protocol and the certificates that the source is configured with.",
     )
     INVALID_PROPERTIES = (
         "InvalidProperties",
         ReasonKind.SOURCE,
-        "The client library refused a property of a cluster.",
-        "Correct `properties`, or the Secret that `propertiesFrom` names.",
+        "The client library of the connector refused a setting.",
+        "Correct the setting that the message names, or the Secret that holds it.",
     )
     NOT_AUTHORIZED = (
         "NotAuthorized",
         ReasonKind.SOURCE,
         "The user of the source lacks a right.",
-        "Grant Describe and Read on the topics and the group, and Describe on the cluster.",
+        "Grant the right that the message names.",
     )
     CLUSTER_UNREACHABLE = (
         "ClusterUnreachable",
         ReasonKind.SOURCE,
-        "A cluster does not answer. Other clusters are read meanwhile.",
-        "Check `bootstrapServers`, the network and the brokers.",
-    )
-    NO_LEADER = (
-        "NoLeader",
-        ReasonKind.SOURCE,
-        "Partitions have no leader that answers. Other partitions are read meanwhile.",
-        "Check the brokers that the message names.",
-    )
-    OPEN_TRANSACTION = (
-        "OpenTransaction",
-        ReasonKind.SOURCE,
-        (
-            "A transaction of a producer has been open for long. Committed records behind it cannot"
-            " be read, and are not counted as lag."
-        ),
-        (
-            "Wait for the producer. If it is gone, find the transaction with `kafka-transactions.sh"
-            " find-hanging`, and end it with `kafka-transactions.sh abort`."
-        ),
+        "A part of the source, such as a cluster, does not answer. Other parts are read meanwhile.",
+        "Check its address, the network and its servers.",
     )
     SECRET_NOT_READABLE = (
         "SecretNotReadable",
         ReasonKind.SOURCE,
-        "The operator cannot read a Secret of a cluster.",
+        "The operator cannot read a Secret that the source names.",
         "Create the Secret in the namespace of the source, or correct its name.",
     )
     NEEDS_OWNER = (
@@ -126,17 +105,20 @@ class Reason(ExplainedReason):
     SPLITS_SKIPPED = (
         "SplitsSkipped",
         ReasonKind.LOSS,
-        "Files changed, disappeared or arrived too late. The source's policy skips them.",
-        "To read such a file, write it again under a new name.",
+        (
+            "Splits, such as files, changed, disappeared or came too late. The source's policy"
+            " skips them."
+        ),
+        "The message names them. To read such a file, write it again under a new name.",
     )
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,
         (
-            "Files changed, disappeared or arrived too late, or shards expired unread. The source's"
-            " policy stops reading."
+            "Splits changed, disappeared, expired unread or came too late. The source's policy"
+            " stops reading."
         ),
-        "Restore the files that the message names, or change the policy as it says.",
+        "Restore what the message names, or change the policy as it says.",
     )
     SECRET_NOT_FOUND = (
         "SecretNotFound",
@@ -144,41 +126,17 @@ class Reason(ExplainedReason):
         "A folder with the files of a Secret is missing where the query or local mode runs.",
         "Mount the Secret, or correct its name.",
     )
-    UNKNOWN_TOPIC = (
+    NOT_FOUND = (
         "UnknownTopic",
         ReasonKind.SOURCE,
-        "A topic, a partition or a stream of the subscription does not exist.",
-        "Create it, or correct the subscription.",
+        "Something that the source names, such as a topic or a stream, does not exist.",
+        "Create it, or correct its name.",
     )
-    NO_TOPIC_MATCHES = (
-        "NoTopicMatches",
-        ReasonKind.SOURCE,
-        "No topic of a cluster matches the pattern. The whole name must match.",
-        "Create a topic, or correct the pattern.",
-    )
-    OFFSET_OUT_OF_RANGE = (
+    POSITION_OUT_OF_RANGE = (
         "OffsetOutOfRange",
         ReasonKind.SOURCE,
-        "A start offset does not exist in its partition.",
-        "Correct `startingOffsets`; -2 is the earliest offset and -1 the latest.",
-    )
-    NO_COMMITTED_OFFSET = (
-        "NoCommittedOffset",
-        ReasonKind.SOURCE,
-        "A consumer group has no commit that still exists for a partition, and `reset` is not set.",
-        "Set `reset` to Earliest or Latest.",
-    )
-    NO_OFFSET_FOR_TIMESTAMP = (
-        "NoOffsetForTimestamp",
-        ReasonKind.SOURCE,
-        "A partition has no record at or after the timestamp, and `reset` is not set.",
-        "Set `reset` to Earliest or Latest.",
-    )
-    NO_OFFSET = (
-        "NoOffset",
-        ReasonKind.SOURCE,
-        "A partition has no offset for the start or the end that is set.",
-        "Set `reset` to Earliest or Latest.",
+        "A start position does not exist in its split.",
+        "Correct it as the message says.",
     )
     SPLITS_RECREATED = (
         "SplitsRecreated",
@@ -187,16 +145,7 @@ class Reason(ExplainedReason):
             "Splits were deleted and created again, and are not read: unread records of the old"
             " ones are gone."
         ),
-        "Set `onDataLoss: Continue` to read the new ones.",
-    )
-    CLUSTER_REMOVED = (
-        "ClusterRemoved",
-        ReasonKind.SOURCE,
-        (
-            "A cluster was taken out of the source while a micro-batch with its records was not"
-            " finished."
-        ),
-        "Add it again with `active: false` until that micro-batch has finished.",
+        "Set the source's policy for lost records as the message says, to read the new ones.",
     )
     CHECKPOINT_LOST = (
         "CheckpointLost",
@@ -233,37 +182,6 @@ class Reason(ExplainedReason):
             "Check `journalLocation`: mounted and writable, or reachable with credentials, for"
             " driver and executors."
         ),
-    )
-
-    TOPIC_RECREATED = (
-        "TopicRecreated",
-        ReasonKind.LOSS,
-        (
-            "A topic was deleted, or deleted and created again, while it was read. Unread records"
-            " are gone."
-        ),
-        (
-            "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the new"
-            " topic from its start."
-        ),
-    )
-    LOG_TRUNCATED = (
-        "LogTruncated",
-        ReasonKind.LOSS,
-        (
-            "A topic's log ends before offsets that were already read: an unclean election, or a"
-            " restored disk."
-        ),
-        (
-            "Under `onDataLoss: Fail` its partitions are not read: set `Continue` to read the"
-            " available records."
-        ),
-    )
-    OFFSETS_SKIPPED = (
-        "OffsetsSkipped",
-        ReasonKind.LOSS,
-        "Offsets were deleted before they were read. `onDataLoss: Continue` skips them.",
-        "Raise the retention of the topic, or read faster.",
     )
 
     AS_EXPECTED = ("AsExpected", ReasonKind.STATE, "No problem is known.")
@@ -388,13 +306,16 @@ class Reason(ExplainedReason):
         "HotSplit",
         ReasonKind.AUTOSCALING,
         "One split gets more than one reader can process. More readers do not help.",
-        "Spread its keys over more partitions, or set `pipeline.maxRecordsPerReader`.",
+        (
+            "Spread its keys over more splits, such as partitions, or set"
+            " `pipeline.maxRecordsPerReader`."
+        ),
     )
     DOWNSTREAM_LIMIT = (
         "DownstreamLimit",
         ReasonKind.AUTOSCALING,
         "The last increase hardly raised the throughput: the readers are not the bottleneck.",
-        "Check the sink, the transformation and the brokers.",
+        "Check the sink, the transformation and the servers of the source.",
     )
     AT_MAXIMUM = (
         "AtMaximum",
@@ -405,7 +326,7 @@ class Reason(ExplainedReason):
     LAG_UNKNOWN = (
         "LagUnknown",
         ReasonKind.AUTOSCALING,
-        "The driver does not report, or cannot reach a broker. The number of readers stays.",
+        "The driver does not report, or cannot reach its source. The number of readers stays.",
         "See the condition `Ready`.",
     )
     SCALING_REFUSED = (
@@ -434,12 +355,12 @@ class Reason(ExplainedReason):
         "RecordsGone",
         ReasonKind.EVENT,
         (
-            "A topic was deleted, or new partitions did not begin at offset 0. The message names"
-            " the unread records."
+            "Splits were deleted, or new splits did not begin with their first record. The message"
+            " names the unread records."
         ),
         (
-            "If records were lost, produce them again. Under `onDataLoss: Fail` set `Continue` to"
-            " read a recreated topic."
+            "If records were lost, produce them again. To read splits that were created again, set"
+            " the source's policy for lost records as the message says."
         ),
     )
     SPLITS_RETURNED = (

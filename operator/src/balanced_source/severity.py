@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from balanced_source.reason_kinds import ReasonKind
+from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 from balanced_source.reasons import Reason
 
 _SEVERITY: Final = {
@@ -18,13 +18,18 @@ Records are delivered again in micro-batches with other numbers, and a sink that
 micro-batches by their number may skip new records.
 """
 
-DATA_LOSS_REASONS: Final = CHECKPOINT_REASONS | {
-    r.value for r in Reason if r.kind is ReasonKind.LOSS
-}
-"""Reasons of problems after which the sink lacks records, or may lack some.
 
-Reading continues unless one is fatal.
-"""
+def is_loss(reason: str) -> bool:
+    """Return whether the sink lacks records after a problem, or may lack some.
+
+    Reading continues unless the problem is fatal. Connectors have reasons of their own, which are
+    known as soon as their operator half is loaded.
+    """
+    return reason in CHECKPOINT_REASONS or any(
+        word.kind is ReasonKind.LOSS and word == reason
+        for words in ExplainedReason.__subclasses__()
+        for word in words
+    )
 
 
 def severity(reason: str) -> int:

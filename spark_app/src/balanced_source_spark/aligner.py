@@ -1,6 +1,6 @@
-"""Event-time alignment: asks brokers when records happened, and caps how far each split is read.
+"""Event-time alignment: asks servers when records happened, and caps how far each split is read.
 
-The rules are pure (`balanced_source.host.alignment`); here are the questions to the brokers and the
+The rules are pure (`balanced_source.host.alignment`); here are the questions to the servers and the
 clock.
 """
 
@@ -148,7 +148,7 @@ class Aligner:
     def _begin(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> int | None:
         """The time just before the earliest record that is next in any split, found by halving.
 
-        The broker finds offsets of times, not times of offsets. About forty questions, once per
+        A server finds positions of times, not times of positions. About forty questions, once per
         start.
         """
         low = dict.fromkeys(ends, -1)

@@ -1,6 +1,6 @@
 """How far each split could be read now.
 
-What the brokers say, asked often but never waited for in vain.
+What the servers say, asked often but never waited for in vain.
 """
 
 import time
@@ -33,7 +33,7 @@ GONE: Final = 10.0
 """Seconds for which a cluster has to leave a split out of its answers until the split counts as
 deleted.
 
-Brokers learn of topics one after another.
+Servers learn of splits one after another.
 """
 
 EndsOfScope = Callable[[str, Iterable[SplitId]], Mapping[SplitId, SplitEnd]]

@@ -139,7 +139,7 @@ class Options:
 
 
 def client_id(options: Options) -> str:
-    """What brokers see in their logs and quotas."""
+    """What servers see in their logs and quotas."""
     return f"balanced-source-{options.source or 'embedded'}"
 
 

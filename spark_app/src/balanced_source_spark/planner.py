@@ -56,7 +56,7 @@ _PULL: Final = 0.01
 """
 
 _RETRY: Final = 0.2
-"""Seconds until brokers that did not answer are asked again, where waiting is unavoidable."""
+"""Seconds until servers that did not answer are asked again, where waiting is unavoidable."""
 
 _TELL_IDLE: Final = 1.0
 """Seconds between two observations while nothing is read."""
@@ -326,13 +326,13 @@ class StreamPlanner(PlannerParts):
                     parts.callback(part.close)
 
     def _looked(self, base: StreamOffset) -> tuple[StreamOffset, Look]:
-        """Returns what brokers say of the splits of `base`, and `base` with what they confirmed.
+        """Returns what servers say of the splits of `base`, and `base` with what they confirmed.
 
         A query that ends by itself waits until that is known of all splits.
         """
         deadline = time.monotonic() + self._options.start_timeout
         while True:
-            # What brokers confirmed before is kept, so that each log is checked once and not at
+            # What servers confirmed before is kept, so that each log is checked once and not at
             # each look.
             self._base = base = with_confirmed(base, self._confirmed)
             known = self._ends.get(base.positions)

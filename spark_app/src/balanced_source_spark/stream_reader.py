@@ -3,7 +3,7 @@
 What is pickled for tasks only reads.
 
 Besides the planning process Spark makes a reader in a process that lives for its pickling alone. So
-the planner, with its clients of brokers and of the API server, is loaded when planning begins.
+the planner, with its clients of the source and of the API server, is loaded when planning begins.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from balanced_source.errors import ConnectorError
 from balanced_source_spark.contract.half import SparkHalf, TaskReader, half_of
+from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
@@ -42,12 +43,15 @@ def task_reader(options: Options) -> Callable[[], TaskReader]:
 def _task_reader(options: Options) -> Callable[[], TaskReader]:
     half, query = half_of(options.connector), query_of(options)
     if isinstance(half, SparkHalf):
-        return half.task_reader(query)
+        from balanced_source_spark.contract.checked_tasks import checked_task
+
+        with explained(options.connector, "task_reader"):
+            return partial(checked_task, options.connector, half.task_reader(query))
     from balanced_source_spark.contract.readers import ReadersHalf
     from balanced_source_spark.journal.task import JournalTaskReader
 
     if isinstance(half, ReadersHalf):
-        return partial(JournalTaskReader, half, query)
+        return partial(JournalTaskReader, half, query, options.connector)
     raise ConnectorError(
         f"connector {options.connector!r} is broken: its Spark half reads neither ranges nor"
         " readers"

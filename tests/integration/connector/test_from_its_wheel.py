@@ -144,6 +144,52 @@ def scene(tmp_path: Path, installed: Installed, api: LogApi) -> Iterator[Scene]:
     made.close()
 
 
+def test_its_page_names_its_options_and_fields(installed: Installed) -> None:
+    done = subprocess.run(  # noqa: S603 - our own programs
+        [installed.python, "-c", OPERATOR, "reference", "httplog"],
+        env=dict(installed.environment),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "From the package `balanced-source-httplog 1.0.0`." in done.stdout
+    assert "| `url` |  | Address of the API. |" in done.stdout
+    assert "| `journalLocation` |" in done.stdout
+    assert "| `spec.source.custom.config.url` | string | required |" in done.stdout
+
+
+@pytest.mark.timeout(900)
+def test_a_mistake_inside_a_task_ends_the_query_with_a_sentence(
+    tmp_path: Path, installed: Installed, api: LogApi
+) -> None:
+    """The client finds no `first` in the answer, in a thread of a task's reader."""
+    api.is_broken = True
+    read = tmp_path / "read.py"
+    read.write_text((SAMPLE / "read.py").read_text())
+
+    done = subprocess.run(  # noqa: S603 - our own programs
+        [installed.python, str(read), str(tmp_path), f"url={api.url}"],
+        env=dict(installed.environment),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert done.returncode != 0
+    shown = done.stderr[done.stderr.rindex("StreamingQueryException:") :]
+    assert (
+        "connector 'httplog' of balanced-source-httplog 1.0.0 failed in poll_next: KeyError:"
+        " 'first'. Report this to the authors of the package, with the traceback from the log"
+    ) in shown
+    # The traceback of the sink's function, which Spark calls, is there.
+    assert "/balanced_source_httplog/" not in shown, "its traceback is in the executor's log"
+    assert "/balanced_source_spark/" not in shown
+    assert "a connector failed" in done.stderr
+
+
 @pytest.mark.timeout(1500)
 def test_it_is_rescaled_live_and_survives_a_killed_driver_exactly_once(
     scene: Scene, api: LogApi

@@ -6,9 +6,9 @@
 from pathlib import Path
 from typing import Final
 
+from balanced_source_operator.cli.markdown import rows_of
 from balanced_source_operator.spec.crd import custom_resource_definition
 from balanced_source_spark.kinesis.option_names import OPTIONS
-from support.reference.fields import rows_of
 from support.reference.markdown import head, table
 
 ORIGIN: Final = (

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.reason_kinds import ExplainedReason
 from balanced_source.reasons import Reason, ReasonKind
-from balanced_source.severity import DATA_LOSS_REASONS, severity
-from support.conditions_reference import page
+from balanced_source.severity import is_loss, severity
+from support.conditions_reference import all_reasons, page
 
 ROOT = Path(__file__).parents[3]
 SOURCES = [
@@ -54,11 +56,33 @@ def test_every_reason_is_given_by_somebody() -> None:
         file.read_text(encoding="utf-8") for file in SOURCES if file.name != "reasons.py"
     )
 
-    assert [reason.name for reason in Reason if f"Reason.{reason.name}" not in text] == []
+    unused = [r for r in all_reasons() if f"{type(r).__name__}.{r.name}" not in text]
+    assert unused == []
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_every_reason_says_what_happened_and_every_problem_what_to_do(reason: Reason) -> None:
+def test_a_reason_has_one_place() -> None:
+    words = [str(reason) for reason in all_reasons()]
+
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("word", ["kafka", "topic", "broker", "partition", "consumer", "offset"])
+def test_generic_reasons_speak_of_no_connector(word: str) -> None:
+    """Words that users know stay; "such as" names examples."""
+    said = {
+        str(reason): text
+        for reason in Reason
+        for text in (reason.cause, reason.remedy)
+        if word in text.split("such as")[0].lower()
+    }
+
+    assert said == {}
+
+
+@pytest.mark.parametrize("reason", all_reasons())
+def test_every_reason_says_what_happened_and_every_problem_what_to_do(
+    reason: ExplainedReason,
+) -> None:
     assert reason.cause.endswith("."), "a sentence"
     assert not reason.remedy or reason.remedy.endswith(".")
     is_problem = reason.kind in (ReasonKind.OPERATION, ReasonKind.SOURCE, ReasonKind.LOSS)
@@ -67,11 +91,11 @@ def test_every_reason_says_what_happened_and_every_problem_what_to_do(reason: Re
 
 def test_a_reason_is_its_word_wherever_it_goes() -> None:
     """Documents, statuses and logs hold text, and drivers of other releases read it."""
-    assert json.dumps(Reason.LOG_TRUNCATED) == '"LogTruncated"'
-    assert f"{Reason.LOG_TRUNCATED}" == Reason.LOG_TRUNCATED == "LogTruncated"
-    assert Reason("LogTruncated") is Reason.LOG_TRUNCATED
+    assert json.dumps(KafkaReason.LOG_TRUNCATED) == '"LogTruncated"'
+    assert f"{KafkaReason.LOG_TRUNCATED}" == KafkaReason.LOG_TRUNCATED == "LogTruncated"
+    assert KafkaReason("LogTruncated") is KafkaReason.LOG_TRUNCATED
     # Our own bytes
-    assert pickle.loads(pickle.dumps(Reason.LOG_TRUNCATED)) is Reason.LOG_TRUNCATED  # noqa: S301
+    assert pickle.loads(pickle.dumps(KafkaReason.LOG_TRUNCATED)) is KafkaReason.LOG_TRUNCATED  # noqa: S301
 
 
 def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discovery() -> None:
@@ -83,7 +107,17 @@ def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discov
 
 def test_losses_are_known_as_such() -> None:
     gone = {"LogTruncated", "OffsetsSkipped", "SplitsLost", "SplitsSkipped", "TopicRecreated"}
-    assert {*gone, "CheckpointLost", "CheckpointOlder"} == DATA_LOSS_REASONS
+    known = {str(reason) for reason in all_reasons() if is_loss(reason)}
+    assert known == {*gone, "CheckpointLost", "CheckpointOlder"}
+
+
+def test_a_plug_in_has_losses_of_its_own() -> None:
+    class ReelReason(ExplainedReason):
+        FRAMES_TORN = ("FramesTorn", ReasonKind.LOSS, "Frames are torn.", "Glue them.")
+
+    assert is_loss("FramesTorn")
+    assert is_loss(ReelReason.FRAMES_TORN)
+    assert not is_loss("FramesLate")
 
 
 def test_the_page_is_generated() -> None:

@@ -13,7 +13,17 @@ from balanced_source_adapters.version import __version__
 from balanced_source_operator import cli, command
 from balanced_source_operator.cli import main as module
 
-COMMANDS = ("status", "top", "plan", "rebalance", "validate", "crd", "local", "operator")
+COMMANDS = (
+    "status",
+    "top",
+    "plan",
+    "rebalance",
+    "validate",
+    "crd",
+    "reference",
+    "local",
+    "operator",
+)
 
 
 def test_version() -> None:

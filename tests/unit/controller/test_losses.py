@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import ConnectorError
-from balanced_source.reasons import Reason
 from balanced_source_operator.contract.half import NO_LOSSES, Losses, OperatorHalf, half_of
 from balanced_source_operator.controller import losses
 from balanced_source_operator.controller.losses import counted_losses
@@ -39,7 +39,8 @@ def test_a_connector_hears_the_numbers_of_all_hosts_added_up(
 ) -> None:
     """One that a host leaves out is 0 there; what is no whole number is none of a connector."""
     lost = Losses(
-        records=5, problems=(Problem(reason=Reason.OFFSETS_SKIPPED, message="5 frames are torn"),)
+        records=5,
+        problems=(Problem(reason=KafkaReason.OFFSETS_SKIPPED, message="5 frames are torn"),),
     )
     half = use(monkeypatch, lost)
     first = make_report(metrics={"torn": 2, "skew": 1.5, "lags": {"a": 1}, "isLate": True})

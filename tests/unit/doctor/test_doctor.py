@@ -203,7 +203,7 @@ async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> 
 async def test_problems_of_discovery_keep_their_reason(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.UNKNOWN_TOPIC)
+    problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.NOT_FOUND)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
 
     assert await scene.faults() == ["UnknownTopic"]

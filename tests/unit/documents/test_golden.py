@@ -210,6 +210,7 @@ NOT_STORED = {
         "SplitAssignmentTracker",
         "uncheckpointed",
     ): "a state is stored after its checkpoint is made",
+    ("report", "Problem", "is_hopeless"): "only a query without an operator asks",
 }
 """Fields that a document leaves out on purpose."""
 

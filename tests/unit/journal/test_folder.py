@@ -52,6 +52,29 @@ def test_a_lost_answer_is_unknown_and_never_success(
     assert journal.seal(RECORD) is SealResult.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        (errno.EACCES, "Grant the user of driver and executors the right to read, write and list"),
+        (errno.EPERM, "Grant the user of driver and executors the right to read, write and list"),
+        (errno.EROFS, "Mount it such that driver and executors can write to it"),
+        (errno.EDQUOT, "Make room on its file system, or raise the quota"),
+        (errno.ENOENT, "Check the folder and its rights"),
+    ],
+)
+def test_a_refusal_of_the_file_system_is_told_and_not_taken_for_a_lost_answer(
+    journal: FolderJournal, monkeypatch: pytest.MonkeyPatch, code: int, remedy: str
+) -> None:
+    """An unknown outcome is looked up and tried again, in silence."""
+
+    def link(_source: object, _target: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(JournalError, match=f"cannot be used: .*{os.strerror(code)}. {remedy}"):
+        journal.seal(RECORD)
+
+
 def test_whoever_acts_on_a_record_makes_its_name_durable_first(
     journal: FolderJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

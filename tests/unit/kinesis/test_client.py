@@ -68,7 +68,7 @@ def client(
         (
             refused("ResourceNotFoundException", "Stream orders under account 1 not found"),
             NotFoundError,
-            Reason.UNKNOWN_TOPIC,
+            Reason.NOT_FOUND,
             (
                 "was not found .*: create it, or correct its name, its region or the account of the"
                 " credentials"
@@ -102,7 +102,7 @@ def client(
         (
             refused("InvalidArgumentException", "no such"),
             BadPositionError,
-            Reason.OFFSET_OUT_OF_RANGE,
+            Reason.POSITION_OUT_OF_RANGE,
             "no such",
         ),
         (refused("InternalFailure"), TransientDiscoveryError, None, "answers InternalFailure"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from balanced_source_operator.cli.markdown import rows_of
 from balanced_source_operator.spec.crd import custom_resource_definition
 from support.reference import PAGES
-from support.reference.fields import rows_of
 from support.reference.options import options
 from testbed.versions import CHECKOUT
 

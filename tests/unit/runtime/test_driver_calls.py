@@ -238,6 +238,49 @@ async def test_pages_of_two_listings_are_never_joined(tmp_path: Path) -> None:
     assert await world.settle(task) == connector.names()
 
 
+async def test_each_host_has_incarnations_of_its_own(folder: Path) -> None:
+    """The driver of a host that was added later is younger, and no driver of the past."""
+    world = Exchange()
+    task = await world.asked(folder)
+    digest, pages = call_documents.cut(["x"])
+    answer = CallAnswer(id=world.operator.wanted[0].id, digest=digest, data=pages[0])
+
+    world.operator.take(HostReport(host="0", incarnation=7))
+    world.operator.take(HostReport(host="0", incarnation=6, answers=(answer,)))
+    assert not task.done()
+    world.operator.take(HostReport(host="1", incarnation=1, answers=(answer,)))
+
+    assert await task == ["x"]
+
+
+async def test_hosts_that_list_different_things_do_not_interrupt_each_other(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_documents, "PAGE", 8)
+    world = Exchange()
+    task = await world.asked(folder)
+    listings = {host: call_documents.cut([f"{host}-{n}" for n in range(9)]) for host in "01"}
+    at_page = 0
+
+    while not task.done():
+        for host, (digest, pages) in listings.items():
+            wanted = world.operator.wanted
+            page = min(wanted[0].page, len(pages) - 1) if wanted else 0
+            answer = CallAnswer(
+                id=wanted[0].id if wanted else "",
+                digest=digest,
+                page=page,
+                pages=len(pages),
+                data=pages[page],
+            )
+            world.operator.take(HostReport(host=host, incarnation=1, answers=(answer,)))
+        at_page += 1
+        await asyncio.sleep(0)
+        assert at_page <= len(listings["0"][1]), "each round brings a page"
+
+    assert await task == [f"0-{n}" for n in range(9)]
+
+
 async def test_what_is_too_large_is_refused_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

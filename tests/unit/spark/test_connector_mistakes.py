@@ -200,6 +200,11 @@ def test_hooks_without_a_mistake_are_what_they_are() -> None:
     assert not plain.knows_ends
 
 
+def test_what_no_connector_has_is_no_mistake_of_it() -> None:
+    """A log that shows variables looks for attributes, also while it shows a mistake."""
+    assert not hasattr(checked(Hooks(dict)), "__rich_repr__")
+
+
 def test_a_default_hook_costs_nothing() -> None:
     """`scope_of` is asked for every split of every micro-batch."""
     hooks = Hooks(dict)

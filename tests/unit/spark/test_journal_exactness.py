@@ -116,7 +116,7 @@ def attempt(journal: FolderJournal, half: Half, start: int = 0) -> int:
     )
     part = ReaderPartition(subtask_id=0, ranges=(), settings={"tapes": {}}, share=share)
     query = Query(client_id="c", read=None, journal=journal)
-    return sum(batch.num_rows for batch in JournalTaskReader(half, query).read(part))
+    return sum(batch.num_rows for batch in JournalTaskReader(half, query, "tapes").read(part))
 
 
 def shelf() -> Shelf:

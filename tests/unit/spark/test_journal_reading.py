@@ -222,7 +222,7 @@ def test_a_task_says_who_it_is_and_what_it_cannot() -> None:
 
 def test_a_task_without_splits_reads_and_seals_nothing(tmp_path: Path) -> None:
     query = Query(client_id="c", read=None, journal=FolderJournal(tmp_path / "j"))
-    reader = JournalTaskReader(TapeHalf(Shelf()), query)
+    reader = JournalTaskReader(TapeHalf(Shelf()), query, "tapes")
 
     for part in (None, share()):
         assert list(reader.read(ReaderPartition(subtask_id=3, ranges=(), share=part))) == []
@@ -236,7 +236,7 @@ def sealed(tmp_path: Path, half: TapeHalf) -> Callable[[], list[Any]]:
     part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=2, b=0))
 
     def attempt() -> list[Any]:
-        reader = JournalTaskReader(half, Query(client_id="c", read=None, journal=journal))
+        reader = JournalTaskReader(half, Query(client_id="c", read=None, journal=journal), "tapes")
         return [tuple(row.values()) for batch in reader.read(part) for row in batch.to_pylist()]
 
     assert len(attempt()) == 5 + 4
@@ -348,7 +348,7 @@ def test_a_batch_query_deletes_journals_of_batch_queries_that_are_a_week_old(
 
 def test_a_store_that_cannot_be_written_to_fails_the_task(tmp_path: Path) -> None:
     query = Query(client_id="c", read=None, journal=FolderJournal(tmp_path / "missing"))
-    reader = JournalTaskReader(TapeHalf(Shelf(lengths={"a": 3})), query)
+    reader = JournalTaskReader(TapeHalf(Shelf(lengths={"a": 3})), query, "tapes")
 
     part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=0))
     with pytest.raises(JournalError, match="Mount it in all pods"):

@@ -90,7 +90,7 @@ def test_what_is_pickled_only_reads(
 ) -> None:
     # Made a moment ago
     measuring = pickle.loads(pickle.dumps(reader(parse_options(OPTIONS))))  # noqa: S301
-    made = measuring.reader
+    made = measuring.reader.reader
     assert isinstance(made, KafkaTaskReader)
     assert (made.columns, made.prefetch, made.implementation) == (
         ("value", "offset"),

@@ -20,7 +20,6 @@ from balanced_source.errors import (
     RefusedDiscoveryError,
     TransientDiscoveryError,
 )
-from balanced_source.reasons import Reason
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
@@ -190,14 +189,14 @@ def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator() 
 
 
 @pytest.mark.parametrize(
-    ("reason", "is_fatal"),
-    [(Reason.UNKNOWN_TOPIC, True), (Reason.NO_TOPIC_MATCHES, False)],
-    ids=["name", "pattern"],
+    "is_fatal",
+    [pytest.param(True, id="name"), pytest.param(False, id="pattern")],
 )
-def test_a_stream_of_a_missing_topic_ends_and_one_of_a_pattern_waits(
-    reason: str, is_fatal: bool
-) -> None:
-    missing = RefusedDiscoveryError("nothing there; looking again", scope="c", reason=reason)
+def test_a_stream_ends_where_waiting_for_its_only_splits_does_not_help(is_fatal: bool) -> None:
+    """As the error says: generic code knows no reason of a connector."""
+    missing = RefusedDiscoveryError(
+        "nothing there; looking again", scope="c", reason="OfAPlugIn", is_hopeless=is_fatal
+    )
     made = runtime(lambda _: Discovered(split_ids=frozenset(), problem=missing))
     try:
         made.committed(StreamOffset())

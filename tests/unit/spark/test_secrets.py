@@ -70,7 +70,7 @@ def test_tasks_get_the_secrets_that_the_driver_had() -> None:
     # Made here
     make, arguments = pickle.loads(pickle.dumps((task_reader(options), ())))  # noqa: S301
 
-    assert make(*arguments).reader.secrets.read(GIVEN) == {"sasl.password": SECRET}
+    assert make(*arguments).reader.reader.secrets.read(GIVEN) == {"sasl.password": SECRET}
 
 
 def test_a_reference_to_the_environment_is_resolved_wherever_it_is(

@@ -24,12 +24,15 @@ class Problem:
             whole source.
         is_fatal: whether waiting does not help. Without an operator, a fatal problem ends the
             query.
+        is_hopeless: whether waiting does not help where nothing else is read; see `DiscoveryError`.
+            Not part of documents: only a query without an operator asks.
     """
 
     reason: str
     message: str
     scope: str = ""
     is_fatal: bool = False
+    is_hopeless: bool = False
 
 
 ProblemKey: TypeAlias = str | tuple[str, ...]
@@ -127,7 +130,14 @@ def discovery_problem(error: Exception, *, scope: str, is_fatal: bool = False) -
         is_fatal: see `Problem`.
     """
     reason = error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED
-    return Problem(reason=reason, message=str(error), scope=scope, is_fatal=is_fatal)
+    is_hopeless = isinstance(error, DiscoveryError) and error.is_hopeless
+    return Problem(
+        reason=reason,
+        message=str(error),
+        scope=scope,
+        is_fatal=is_fatal,
+        is_hopeless=is_hopeless,
+    )
 
 
 def fatal_problem(problems: Iterable[Problem]) -> Problem | None:

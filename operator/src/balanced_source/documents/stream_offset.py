@@ -70,7 +70,7 @@ class StreamOffset:
             without one, and in offsets of older versions.
         terms: split → number of the leadership under which its position was the end of its log, or
             before it; it grows whenever the tail of the log may have been lost. Left out where
-            brokers do not say, and of splits that were not read yet.
+            servers do not say, and of splits that were not read yet.
         term_ends: split → where the records of former leaderships end in the log that was read,
             oldest first. With it a cut is found exactly after several changes of the leader, see
             `host.log_check`. Left out of splits whose leader did not change.

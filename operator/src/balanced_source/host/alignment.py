@@ -8,7 +8,7 @@ and late records are dropped. Flink pauses splits that run ahead (FLIP-182, FLIP
 engine need not pause: what is not admitted is not read. All splits are read up to one *aligned
 time*, which grows with the slowest of them, at the grain of micro-batches.
 
-Records' own timestamps are compared, as the broker indexes them; records that are out of order
+Records' own timestamps are compared, as the server indexes them; records that are out of order
 within a split by less than the watermark's delay are as safe as without skew.
 """
 

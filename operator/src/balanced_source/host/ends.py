@@ -1,4 +1,4 @@
-"""Relates what a broker says of the ends of splits to the splits that a query holds. Pure."""
+"""Relates what a server says of the ends of splits to the splits that a query holds. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,13 +26,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitEnd:
-    """States what a broker says of the split that has an id now.
+    """States what a server says of the split that has an id now.
 
     Attributes:
         end: first position that cannot be read yet.
-        identity: what tells the split from a former one with the same id; None: the broker does not
+        identity: what tells the split from a former one with the same id; None: the server does not
             say.
-        term: number of the leadership that says so; None: the broker does not say.
+        term: number of the leadership that says so; None: the server does not say.
         checked: the mark whose records the log still has, or had up to `cut`; None: nothing was
             checked.
         cut: where the log was cut, if that is before the position of the checked mark.

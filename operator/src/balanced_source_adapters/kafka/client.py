@@ -19,6 +19,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaSplitId
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source.names import shown
@@ -490,7 +491,7 @@ def unanswered(
         f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that"
         f" answers{because}: check that all brokers are up; trying again",
         scope=cluster,
-        reason=Reason.NO_LEADER,
+        reason=KafkaReason.NO_LEADER,
         answers=answers,
     )
 

@@ -248,14 +248,15 @@ class KinesisClient:
             return BadPositionError(
                 f"{where} answers {code} ({text}): {advice}",
                 scope=stream,
-                reason=Reason.OFFSET_OUT_OF_RANGE,
+                reason=Reason.POSITION_OUT_OF_RANGE,
             )
         if code == "ResourceNotFoundException":
             advice = "create it, or correct its name, its region or the account of the credentials"
             return NotFoundError(
                 f"{where} was not found ({text}): {advice}",
                 scope=stream,
-                reason=Reason.UNKNOWN_TOPIC,
+                reason=Reason.NOT_FOUND,
+                is_hopeless=True,
             )
         if code in _REFUSED:
             advice = f"correct the credentials in {self._who()}, or their rights"

@@ -137,7 +137,7 @@ def _check_start(call: FirstPositions, now: int) -> None:
             f"stream {call.scope} is to be read from a time in the future: set a time that has"
             " passed, or LATEST",
             scope=call.scope,
-            reason=Reason.OFFSET_OUT_OF_RANGE,
+            reason=Reason.POSITION_OUT_OF_RANGE,
         )
 
 

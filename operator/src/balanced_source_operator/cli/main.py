@@ -7,7 +7,16 @@ from typing import Annotated
 import typer
 
 from balanced_source_adapters.version import __version__
-from balanced_source_operator.cli import diagnose, inspect, local, report, schema, serve, validate
+from balanced_source_operator.cli import (
+    diagnose,
+    inspect,
+    local,
+    reference,
+    report,
+    schema,
+    serve,
+    validate,
+)
 from balanced_source_operator.cli.errors import INTERNAL, report_of
 
 app = typer.Typer(
@@ -16,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for group in (validate, schema, inspect, diagnose, report, local, serve):
+for group in (validate, schema, inspect, diagnose, report, local, serve, reference):
     group.add_to(app)
 
 

@@ -11,7 +11,7 @@ from balanced_source.coordinator.phase import source_phase
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
 from balanced_source.reasons import Reason
-from balanced_source.severity import CHECKPOINT_REASONS, DATA_LOSS_REASONS, severity
+from balanced_source.severity import CHECKPOINT_REASONS, is_loss, severity
 from balanced_source_operator.controller.facts import Facts
 
 
@@ -48,7 +48,7 @@ def _with_progress(problem: Problem, facts: Facts) -> Problem:
 
 def losses_of(facts: Facts) -> list[Problem]:
     """Return the problems after which the sink lacks or may lack records, while reading goes on."""
-    reported = [p for p in _reported(facts) if p.reason in DATA_LOSS_REASONS and not p.is_fatal]
+    reported = [p for p in _reported(facts) if is_loss(p.reason) and not p.is_fatal]
     return [*reported, *facts.losses.problems]
 
 
@@ -65,8 +65,8 @@ def _is_past(problem: Problem) -> bool:
 
     A checkpoint degrades until it has caught up.
     """
-    is_loss = problem.reason in DATA_LOSS_REASONS and not problem.is_fatal
-    return is_loss and problem.reason not in CHECKPOINT_REASONS
+    is_lost = is_loss(problem.reason) and not problem.is_fatal
+    return is_lost and problem.reason not in CHECKPOINT_REASONS
 
 
 def _reported(facts: Facts) -> list[Problem]:

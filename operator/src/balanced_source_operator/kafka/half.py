@@ -14,8 +14,8 @@ from balanced_source.connectors.kafka import (
     initializer_of,
     initializer_text,
 )
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import ContractViolationError, InvalidSpecError
-from balanced_source.reasons import Reason
 from balanced_source_operator.contract.half import (
     NO_LOSSES,
     Common,
@@ -127,7 +127,7 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
             if uncounted
             else ""
         )
-        problem = Problem(reason=Reason.OFFSETS_SKIPPED, message=message + more)
+        problem = Problem(reason=KafkaReason.OFFSETS_SKIPPED, message=message + more)
         return Losses(records=skipped, problems=(problem,))
 
 

@@ -1,4 +1,4 @@
-"""Threads for calls to brokers, shared by all sources; silent clusters delay only themselves.
+"""Threads for calls to servers, shared by all sources; silent clusters delay only themselves.
 
 Calls of one lane (one cluster of one source) run one after another, in a thread of their own. A
 prompt lane needs one of `PROMPT` places. A call that takes longer than `SLOW_AFTER` gives its place
@@ -134,7 +134,7 @@ class LanePool:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(ended)
 
-        # Daemon: a process that ends does not wait for a broker.
+        # Daemon: a process that ends does not wait for a server.
         threading.Thread(target=work, name=f"call {name}", daemon=True).start()
 
     def _give_up_place(self, lane: _Lane, server: str) -> None:

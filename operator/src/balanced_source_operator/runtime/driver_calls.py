@@ -28,18 +28,26 @@ class _Asked:
     Attributes:
         call: the call.
         answer: gets its result.
-        incarnation: of the driver whose pages are collected; 0 before the first.
+        host: whose driver the pages come from; empty before the first.
         digest: of the result whose pages are collected.
         pages: those that have come, in their order.
         since: when it was asked; monotonic seconds.
+        heard: when the newest page came; monotonic seconds.
     """
 
     call: AsyncCall
     answer: "asyncio.Future[Any]"
     since: float
-    incarnation: int = 0
+    host: str = ""
     digest: str = ""
     pages: list[str] = field(default_factory=list)
+    heard: float = float("-inf")
+
+    def is_of_another(self, host: str, digest: str) -> bool:
+        """Whether a page belongs to another result, while a host still sends pages of this one."""
+        if digest == self.digest or host == self.host:
+            return False
+        return bool(self.pages) and time.monotonic() - self.heard < PATIENCE
 
 
 class CallsThroughDriver:
@@ -59,7 +67,7 @@ class CallsThroughDriver:
         self._attempt = secrets.token_hex(8)
         self._numbers = itertools.count(1)
         self._asked: dict[str, _Asked] = {}
-        self._incarnation = 0
+        self._incarnations: dict[str, int] = {}
 
     @property
     def wanted(self) -> tuple[WantedCall, ...]:
@@ -103,33 +111,37 @@ class CallsThroughDriver:
     def take(self, report: HostReport) -> None:
         """Take the answers in a report.
 
-        Those of an older driver, or to a former operator, are ignored.
+        Those of an older driver of the same host, or to a former operator, are ignored.
         """
-        if report.incarnation < self._incarnation:
+        if report.incarnation < self._incarnations.get(report.host, 0):
             return
-        self._incarnation = report.incarnation
+        self._incarnations[report.host] = report.incarnation
         before = self.wanted
         for answer in report.answers:
             asked = self._asked.get(answer.id)
             if asked is not None and not asked.answer.done():
-                self._note(asked, answer, report.incarnation)
+                self._note(asked, answer, report.host)
         if self.wanted != before:
             self._changed()
 
-    def _note(self, asked: _Asked, answer: CallAnswer, incarnation: int) -> None:
+    def _note(self, asked: _Asked, answer: CallAnswer, host: str) -> None:
         if answer.error is not None:
             asked.answer.set_exception(_error(answer.error))
             return
         if answer.pages > MAX_PAGES:
             asked.answer.set_exception(_unreadable(asked, f"it has {answer.pages} pages"))
             return
+        # Hosts that list different things must not interrupt each other for ever.
+        if asked.is_of_another(host, answer.digest):
+            return
         # A driver that has restarted may list something else: pages of two results must not be
-        # joined.
-        if (asked.incarnation, asked.digest) != (incarnation, answer.digest):
-            asked.incarnation, asked.digest, asked.pages = incarnation, answer.digest, []
+        # joined. A digest names a result, so equal ones may come from several drivers.
+        if asked.digest != answer.digest:
+            asked.host, asked.digest, asked.pages = host, answer.digest, []
         if answer.page != len(asked.pages):
             return  # seen before, or of a result that is collected anew
         asked.pages.append(answer.data)
+        asked.heard = time.monotonic()
         if len(asked.pages) >= answer.pages:
             self._finish(asked)
 

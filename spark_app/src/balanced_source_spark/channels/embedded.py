@@ -21,15 +21,14 @@ from balanced_source.coordinator import (
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source.reasons import Reason
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_adapters.folder import FolderStore
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
 CONFIRM: Final = CONFIRMATION_DELAY + 1.0
-"""Seconds without any split after which there is nothing to read: brokers learn of a new topic one
-after another."""
+"""Seconds without any split after which there is nothing to read: the servers of a source may learn
+of new splits one after another."""
 
 NO_SPLITS: Final = (
     "the source has answered, and what the options select has no splits. Check the options"
@@ -94,7 +93,7 @@ class EmbeddedChannel:
         """Hold back epochs without splits until the first one that has some.
 
         Spark's checkpoint is all that is stored. If its first micro-batch held no splits because no
-        broker had answered yet, the next query could not tell that a topic was recreated since.
+        server had answered yet, the next query could not tell that a split was recreated since.
         Where readers ask for splits, they must have seen an epoch before.
         """
         self._has_splits |= bool(assignment.owners) or assignment.look_ahead > 0
@@ -148,14 +147,14 @@ class EmbeddedChannel:
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return what is wrong now.
 
-        A topic that does not exist is fatal while there is nothing else to read.
+        Where there is nothing else to read, those that waiting does not help are fatal.
         """
         found = self._loop.problems if self._loop is not None else {}
         if self._loop is None or self._has_splits or self._loop.empty_for <= self._confirm:
             return found
         return {
-            key: replace(p, is_fatal=p.is_fatal or p.reason == Reason.UNKNOWN_TOPIC)
-            for key, p in found.items()
+            key: replace(problem, is_fatal=problem.is_fatal or problem.is_hopeless)
+            for key, problem in found.items()
         }
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar, cast
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
-from balanced_source_spark.contract.mistakes import explained, mistake
+from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, mistake
 
 ReadT = TypeVar("ReadT")
 
@@ -36,26 +36,14 @@ def hooks_of(
     return cast("PlannerHooks", _CheckedHooks(made, connector))
 
 
-class _CheckedHooks:
-    """Passes everything on; hooks that the connector did not override are called directly.
+class _CheckedHooks(ExplainingProxy):
+    """Passes everything on; hooks that the connector did not override are called directly."""
 
-    Attributes:
-        hooks: of the connector.
-    """
-
-    def __init__(self, hooks: PlannerHooks, connector: str) -> None:
-        self.hooks = hooks
-        self._connector = connector
-
-    def __getattr__(self, name: str) -> Any:
-        with explained(self._connector, name):
-            found = getattr(self.hooks, name)
-        if not callable(found):
+    def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+        # An idle query asks a hundred times a second.
+        if getattr(type(self._made), name, None) is getattr(PlannerHooks, name, None):
             return found
-        if getattr(type(self.hooks), name, None) is not getattr(PlannerHooks, name, None):
-            found = _checked(found, self._connector, name)
-        self.__dict__[name] = found  # an idle query asks a hundred times a second
-        return found
+        return _checked(found, self._connector, name)
 
 
 def _checked(hook: Callable[..., Any], connector: str, name: str) -> Callable[..., Any]:

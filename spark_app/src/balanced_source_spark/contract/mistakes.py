@@ -2,15 +2,18 @@
 
 Which connector, where, and what to do.
 
-Spark shows the text of an exception that ends a query. A traceback would tell its user about our
-code, so it goes to the log, where the authors of the connector find it.
+Spark shows the text of an exception that ends a query or a task. A traceback would tell its user
+about our code, so it goes to the log, where the authors of the connector find it.
+
+Tasks import this, so it imports little.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Any
 
-from balanced_source.errors import BalancedSourceError, ConnectorError
-from balanced_source_adapters.connectors import installed
+from balanced_source.errors import BalancedSourceError, ConnectorError, ContractViolationError
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -34,17 +37,78 @@ def explained(connector: str, where: str) -> Iterator[None]:
         raise mistake(connector, where, error) from error
 
 
+@contextmanager
+def attributed(connector: str) -> Iterator[None]:
+    """Name the connector in an error about its broken contract."""
+    try:
+        yield
+    except ContractViolationError as error:
+        raise ContractViolationError(
+            f"connector {connector!r} of {_package(connector)} breaks its contract: {error}"
+        ) from error
+
+
 def mistake(connector: str, where: str, error: Exception) -> ConnectorError:
     """Return the error that a mistake of a connector is, and log the traceback."""
     log.error("a connector failed", connector=connector, method=where, exc_info=error)
     return ConnectorError(
         f"connector {connector!r} of {_package(connector)} failed in {where}:"
-        f" {type(error).__name__}: {error}. Report this to the authors of the package, with the"
-        " traceback from the log"
+        f" {type(error).__name__}: {error}. {_remedy(error)}"
     )
 
 
+class ExplainingProxy:
+    """Passes everything on to an object of a connector, such that its mistakes are sentences.
+
+    Args:
+        made: of the connector.
+        connector: its kind.
+    """
+
+    def __init__(self, made: object, connector: str) -> None:
+        self._made = made
+        self._connector = connector
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            found = getattr(self._made, name)
+        except Exception as error:
+            # What is not there is no mistake: a log that shows variables looks for much.
+            if isinstance(error, BalancedSourceError) or not hasattr(type(self._made), name):
+                raise
+            raise mistake(self._connector, name, error) from error
+        if not callable(found):
+            return found
+        # Kept: some methods are called once per record.
+        method = self.__dict__[name] = self._method(name, found)
+        return method
+
+    def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+        connector = self._connector
+
+        # Without `explained`: a context manager takes longer than many a method.
+        @wraps(found)
+        def call(*args: Any, **named: Any) -> Any:
+            try:
+                return found(*args, **named)
+            except BalancedSourceError:
+                raise
+            except Exception as error:
+                raise mistake(connector, name, error) from error
+
+        return call
+
+
+def _remedy(error: Exception) -> str:
+    report = "eport this to the authors of the package, with the traceback from the log"
+    if isinstance(error, OSError):  # also of connections
+        return f"Check that what it reads can be reached. If it can, r{report}"
+    return f"R{report}"
+
+
 def _package(connector: str) -> str:
+    from balanced_source_adapters.connectors import installed
+
     try:
         return installed().package_of(connector)
     except ConnectorError:

@@ -58,10 +58,13 @@ class HybridSparkHalf(SparkHalf[Reads]):
         return hybrid_source(options, choices)
 
     def task_reader(self, query: Query[Reads]) -> "partial[HybridTaskReader]":
+        from balanced_source_spark.contract.checked_tasks import checked_task
         from balanced_source_spark.hybrid.task_reader import HybridTaskReader
 
         readers = {
-            part.name: _ranges(part.kind).task_reader(part_query(query, part))
+            part.name: partial(
+                checked_task, part.kind, _ranges(part.kind).task_reader(part_query(query, part))
+            )
             for part in query.read
         }
         return partial(HybridTaskReader, readers)

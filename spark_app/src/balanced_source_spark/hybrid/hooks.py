@@ -15,6 +15,7 @@ from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, Figure, PlannerContext, PlannerHooks
 from balanced_source_spark.hybrid.half import Reads, part_query
@@ -33,7 +34,7 @@ class HybridHooks(PlannerHooks):
     def __init__(self, context: PlannerContext[Reads]) -> None:
         self._context = context
         self._parts = {
-            part.name: half_of(part.kind).hooks(_context(context, part))
+            part.name: hooks_of(half_of(part.kind), _context(context, part), connector=part.kind)
             for part in context.query.read
         }
         self._held: frozenset[str] = frozenset(self._parts)

@@ -120,6 +120,9 @@ class Folding:
         # The answer is to an older question, which nobody waits for any more.
         if asked != key:
             return self._ask(key, question)
+        if answer is None:
+            self._complain("an answer of the journal was lost, and the question is asked again")
+            return None
         self._tell(None)
         return answer
 

@@ -6,10 +6,10 @@ the sink may have committed.
 
 Two signs tell. Where the journal lies in the checkpoint, the newest entry of the offset log can be
 read. Everywhere, there is the order of Spark's calls: it says `commit` for the micro-batch before
-when it has logged a new one, and with asynchronous tracking it does not know by then. That sign is
-certain for the first new micro-batch of a process and for micro-batches that follow each other
-quicker than they are logged. So a query that escapes it, because its micro-batches are slow, and
-each of them was logged, is found out when it starts again.
+when it has logged a new one. With asynchronous tracking, the micro-batch before counts as committed
+only when the new one was logged in the background, and Spark says so at the micro-batch after that.
+So a new query is found out when its second micro-batch is planned, also if its micro-batches are
+slow and each of them is logged; one that starts again, at its first new one.
 """
 
 import json

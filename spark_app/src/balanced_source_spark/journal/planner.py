@@ -291,24 +291,28 @@ class JournalPlanner(StreamPlanner):
 
     def _next_point(self, former: JournalPoint | None) -> JournalPoint | None:
         """The point of the next micro-batch; None while its journal cannot be made."""
-        is_going_on = former is not None and self._name in ("", former.journal)
-        if former is None or not is_going_on:
-            self._name = self._name or self._journal.new_name()
-            # Made before it is logged: a task that finds no marker fails.
-            if self._made != self._name and not self._patiently(
-                lambda: self._folding.create(self._name) or None
-            ):
-                return None
-            self._made, self._is_found = self._name, True
+        if former is not None and self._name in ("", former.journal):
+            journal, number = former.journal, former.number + 1
+        elif self._is_made():
+            journal, number = self._name, 1
+        else:
+            return None
         limits = self._journal.limits
         if self._is_single:  # there is no second micro-batch for what a limit leaves
             limits = FetchLimits(wait_millis=limits.wait_millis)
-        return JournalPoint(
-            journal=former.journal if former is not None and is_going_on else self._name,
-            number=former.number + 1 if former is not None and is_going_on else 1,
-            limits=limits,
-            targets=self._targets if self._hooks.knows_ends else None,
-        )
+        targets = self._targets if self._hooks.knows_ends else None
+        return JournalPoint(journal=journal, number=number, limits=limits, targets=targets)
+
+    def _is_made(self) -> bool:
+        """Make the journal of this query, unless it is there; whether it is there now."""
+        self._name = self._name or self._journal.new_name()
+        # Made before it is logged: a task that finds no marker fails.
+        if self._made != self._name and not self._patiently(
+            lambda: self._folding.create(self._name) or None
+        ):
+            return False
+        self._made, self._is_found = self._name, True
+        return True
 
     def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
         # A new epoch is logged although nothing may be there to read: that acknowledges it.

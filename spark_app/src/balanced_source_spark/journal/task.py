@@ -1,23 +1,27 @@
 """What a task unpickles: it seals where it stops, then emits.
 
-It imports what reading needs and no more; see `balanced_source_spark.kafka.task_reader`.
+It imports what reading needs and no more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import pyarrow as pa
 
+from balanced_source.api import Position, SplitId
 from balanced_source.documents.journal import JournalRecord, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journal import Attempt, run
 from balanced_source.host.journaling import Share
+from balanced_source_spark.contract.checked_tasks import checked_half
 from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.mistakes import attributed
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.reading import Reading, fetch, read_again, stops_of
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.plain_errors import plain_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +31,19 @@ class JournalTaskReader:
     Attributes:
         half: of the connector.
         query: see `Query`.
+        connector: its kind.
     """
 
     half: ReadersHalf[Any, Any, Any]
     query: Query[Any]
+    connector: str
 
     def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
         """Return what the first attempt that sealed has fetched, whichever attempt this is."""
+        with plain_errors(), attributed(self.connector):
+            yield from self._read(partition)
+
+    def _read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
         share = partition.share
         if share is None or not share.starts:
             return
@@ -57,11 +67,22 @@ class JournalTaskReader:
         # From the record and not from the share: it names only the splits that were read.
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
-        with Reading(self.half, self.query, partition.settings, sealed, stops) as reading:
+        with self.reading(partition, sealed, stops) as reading:
             yield from read_again(reading, record, may_skip=partial(self._may_skip, partition))
 
+    def reading(
+        self, partition: ReaderPartition, share: Share, stops: Mapping[SplitId, Position]
+    ) -> Reading:
+        """Return the connector's reader on the splits of a share."""
+        return Reading(self._checked_half, self.query, partition.settings, share, stops)
+
     def _may_skip(self, partition: ReaderPartition) -> bool:
-        return not self.half.is_replayable or self.half.may_skip(self.query, partition.settings)
+        half = self._checked_half
+        return not half.is_replayable or half.may_skip(self.query, partition.settings)
+
+    @property
+    def _checked_half(self) -> ReadersHalf[Any, Any, Any]:
+        return checked_half(self.half, self.connector)
 
 
 class _Once:
@@ -80,8 +101,7 @@ class _Once:
 
     def __call__(self, key: RecordKey) -> JournalRecord:
         share = self._share
-        settings, stops = self._partition.settings, share.targets or {}
-        self._reading = Reading(self._reader.half, self._reader.query, settings, share, stops)
+        self._reading = self._reader.reading(self._partition, share, share.targets or {})
         return fetch(self._reading.__enter__(), share.limits)
 
     @property

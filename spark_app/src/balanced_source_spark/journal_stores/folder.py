@@ -15,9 +15,11 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from balanced_source.documents.journal import JournalRecord, RecordKey, decode, encode
 from balanced_source.errors import ForeignJournalError, JournalError
@@ -32,6 +34,25 @@ from balanced_source_spark.journal_stores.naming import (
     newest_entry,
     number_of,
 )
+
+_GRANT: Final = (
+    "Grant the user of driver and executors the right to read, write and list the folder"
+)
+_MOUNT: Final = "Mount it such that driver and executors can write to it"
+_ROOM: Final = "Make room on its file system, or raise the quota"
+
+_REMEDIES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        errno.EACCES: _GRANT,
+        errno.EPERM: _GRANT,
+        errno.EROFS: _MOUNT,
+        errno.ENOSPC: _ROOM,
+        errno.EDQUOT: _ROOM,
+    }
+)
+
+_CERTAIN: Final = frozenset({*_REMEDIES, errno.ENOENT, errno.ENOTSUP, errno.EMLINK, errno.EXDEV})
+"""Answers of the file system: no name was created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +186,21 @@ class FolderJournal:
                 return False
         return True
 
-    @staticmethod
-    def _linked(temporary: Path, path: Path) -> SealResult:
+    def _linked(self, temporary: Path, path: Path) -> SealResult:
         try:
             os.link(temporary, path)
-            _make_durable(path.parent)
         except FileExistsError:
             return SealResult.TAKEN
-        except OSError:
+        except OSError as error:
+            # The file system has refused: nothing was created, so there is nothing to read back.
+            if error.errno in _CERTAIN:
+                raise
             # The link may have been made all the same: reading it back tells.
+            return SealResult.UNKNOWN
+        try:
+            _make_durable(path.parent)
+        except OSError:
+            # The link is there, perhaps not on the disk yet: reading it back tries again.
             return SealResult.UNKNOWN
         return SealResult.SEALED
 
@@ -200,9 +227,8 @@ class FolderJournal:
         return self.folder / home_of(journal)
 
     def _unusable(self, error: OSError) -> JournalError:
-        return JournalError(
-            f"journal {self.folder} cannot be used: {error}. Check the folder and its rights"
-        )
+        remedy = _REMEDIES.get(error.errno or 0, "Check the folder and its rights")
+        return JournalError(f"journal {self.folder} cannot be used: {error}. {remedy}")
 
 
 def _make_durable(folder: Path) -> None:

@@ -13,9 +13,9 @@ from typing import Final
 
 from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaSplitId
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.ends import Mark, SplitEnd
-from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -173,7 +173,7 @@ def _problem(cluster: str, held: Mapping[SplitId, _Still]) -> Problem:
     more = f" and {len(held) - _SHOWN} more" if len(held) > _SHOWN else ""
     topic = KafkaSplitId.of(min(held)).topic
     return Problem(
-        reason=Reason.OPEN_TRANSACTION,
+        reason=KafkaReason.OPEN_TRANSACTION,
         scope=cluster,
         message=(
             f"cluster {cluster}: an open transaction has held up reading for more than"

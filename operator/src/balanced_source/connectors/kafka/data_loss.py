@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
-from balanced_source.reasons import Reason
 
 SKIPPED_OFFSETS: Final = "skippedOffsets"
 """Number of a driver: offsets that were deleted before they were read, and skipped."""
@@ -106,7 +106,7 @@ def topic_recreated(
     """
     return _by_policy(
         policy,
-        Reason.TOPIC_RECREATED,
+        KafkaReason.TOPIC_RECREATED,
         cluster,
         f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
         f" {listed(gaps)}",
@@ -149,7 +149,7 @@ def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
     """Returns the problem of a bounded source's topic, deleted before it was read to its stops."""
     return _by_policy(
         policy,
-        Reason.TOPIC_RECREATED,
+        KafkaReason.TOPIC_RECREATED,
         cluster,
         f"topic {topic} was deleted before it was read to its stop offsets. Unread records are"
         f" gone: {listed(gaps)}",
@@ -163,7 +163,7 @@ def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     return _by_policy(
         policy,
-        Reason.LOG_TRUNCATED,
+        KafkaReason.LOG_TRUNCATED,
         cluster,
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
         f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
@@ -179,7 +179,7 @@ def _deletion(*, exists: bool) -> str:
 
 def _by_policy(
     policy: OnDataLoss,
-    reason: Reason,
+    reason: KafkaReason,
     cluster: str,
     loss: str,
     *,

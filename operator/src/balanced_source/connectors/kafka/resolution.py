@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka.offsets import (
     OffsetsInitializer,
     Wish,
 )
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
@@ -146,7 +147,7 @@ def _check_exact(
                 f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]},"
                 f" not {wish.offset}: correct it, or use −2 for the earliest and −1 for the latest",
                 scope=KafkaSplitId.of(split_id).cluster,
-                reason=Reason.OFFSET_OUT_OF_RANGE,
+                reason=Reason.POSITION_OUT_OF_RANGE,
             )
 
 
@@ -187,7 +188,7 @@ def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
         f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history,"
         " or set onDataLoss to Continue to read without them",
         scope=KafkaSplitId.of(split_id).cluster,
-        reason=Reason.OFFSET_OUT_OF_RANGE,
+        reason=Reason.POSITION_OUT_OF_RANGE,
     )
 
 
@@ -197,7 +198,7 @@ def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
         " is of another topic, or the topic was created again. Name the topic that the history is"
         " of, or give startingOffsets",
         scope=KafkaSplitId.of(split_id).cluster,
-        reason=Reason.OFFSET_OUT_OF_RANGE,
+        reason=Reason.POSITION_OUT_OF_RANGE,
     )
 
 
@@ -218,11 +219,11 @@ def _missing(wish: Wish) -> tuple[str, str]:
     """Return what a wish asked for in vain, and the reason of the problem."""
     match wish:
         case AtCommit(group):
-            return f"commit of group {group} that still exists", Reason.NO_COMMITTED_OFFSET
+            return f"commit of group {group} that still exists", KafkaReason.NO_COMMITTED_OFFSET
         case AtTime(millis) | AfterTime(millis):
-            return f"record at or after {millis} ms", Reason.NO_OFFSET_FOR_TIMESTAMP
+            return f"record at or after {millis} ms", KafkaReason.NO_OFFSET_FOR_TIMESTAMP
         case AtOffset() | AfterOffset() | Anchor():
-            return "offset", Reason.NO_OFFSET
+            return "offset", KafkaReason.NO_OFFSET
         case _:
             assert_never(wish)
 

@@ -14,8 +14,8 @@ from balanced_source.api import Json
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source.reasons import Reason
 
 KIND: Final = "kafka"
 """Key of these settings among those of an assignment."""
@@ -81,7 +81,7 @@ class KafkaReaderSettings:
                 " was not finished: put it back into clusters with active: false, and leave it"
                 " there until that micro-batch is done",
                 scope=name,
-                reason=Reason.CLUSTER_REMOVED,
+                reason=KafkaReason.CLUSTER_REMOVED,
             )
         return found
 

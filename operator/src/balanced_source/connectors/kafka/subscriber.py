@@ -11,6 +11,7 @@ from typing import Final
 
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka.pattern import compiled
+from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 
@@ -114,7 +115,7 @@ class TopicPattern(KafkaSubscriber):
                 f" name must match){self._excluded()}: create a topic or change the pattern;"
                 " looking again",
                 scope=cluster,
-                reason=Reason.NO_TOPIC_MATCHES,
+                reason=KafkaReason.NO_TOPIC_MATCHES,
             )
         return Discovered(split_ids=found, problem=problem)
 
@@ -154,5 +155,6 @@ def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError
         f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the"
         " subscription; looking again",
         scope=cluster,
-        reason=Reason.UNKNOWN_TOPIC,
+        reason=Reason.NOT_FOUND,
+        is_hopeless=True,
     )

@@ -1,0 +1,122 @@
+"""Runs what a connector brings to a task such that its mistakes are sentences; see `mistakes`.
+
+Imported by tasks, so it imports little.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import pyarrow as pa
+
+from balanced_source.api import InputStatus, SourceReader, SourceSplit
+from balanced_source_spark.contract.mistakes import ExplainingProxy, explained
+from balanced_source_spark.plain_errors import plain_errors
+
+if TYPE_CHECKING:
+    from balanced_source_spark.contract.half import TaskReader
+    from balanced_source_spark.contract.readers import ReadersHalf
+    from balanced_source_spark.partition import ReaderPartition
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTaskReader:
+    """Reads as the task reader of a connector does.
+
+    Attributes:
+        connector: its kind.
+        reader: the connector's.
+    """
+
+    connector: str
+    reader: "TaskReader"
+
+    def read(self, partition: "ReaderPartition") -> Iterator[pa.RecordBatch]:
+        """See `balanced_source_spark.contract.half.TaskReader`."""
+        with plain_errors(), explained(self.connector, "read of its task reader"):
+            for batch in self.reader.read(partition):
+                _check(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
+                yield batch
+
+
+def checked_task(connector: str, make: "Callable[[], TaskReader]") -> CheckedTaskReader:
+    """Return the reader that a connector's factory makes. Tasks call this."""
+    with plain_errors(), explained(connector, "the factory that task_reader returned"):
+        return CheckedTaskReader(connector, make())
+
+
+def checked_half(
+    half: "ReadersHalf[Any, Any, Any]", connector: str
+) -> "ReadersHalf[Any, Any, Any]":
+    """Return the half, such that mistakes of it and of its readers are sentences."""
+    return cast("ReadersHalf[Any, Any, Any]", _CheckedHalf(half, connector))
+
+
+class _CheckedHalf(ExplainingProxy):
+    def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+        if name != "reader":
+            return super()._method(name, found)
+
+        @wraps(found)
+        def reader(*args: Any) -> ExplainingProxy:
+            with explained(self._connector, name):
+                made = found(*args)
+                _check(made, SourceReader, "a SourceReader")
+            return _CheckedReader(made, self._connector)
+
+        return reader
+
+
+class _CheckedReader(ExplainingProxy):
+    """A reader of a task."""
+
+    def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+        check = _RESULTS.get(name)
+        if check is None:
+            return super()._method(name, found)
+
+        @wraps(found)
+        def call(*args: Any) -> Any:
+            result = found(*args)
+            check(result)
+            return result
+
+        return super()._method(name, call)
+
+
+def _check_status(found: object) -> None:
+    _check(found, InputStatus, "an InputStatus")
+
+
+def _check_splits(found: object) -> None:
+    _check(found, Sequence, "a sequence of splits")
+    for split in cast("Sequence[object]", found):
+        _check(split, SourceSplit, "a SourceSplit", "has")
+
+
+def _check_split(found: object) -> None:
+    _check(found, (SourceSplit, type(None)), "a SourceSplit, or None,")
+
+
+def _check_table(found: object) -> None:
+    _check(found, Mapping, "a mapping")
+
+
+_RESULTS: Final[Mapping[str, Callable[[object], None]]] = MappingProxyType(
+    {
+        "poll_next": _check_status,
+        "snapshot_state": _check_splits,
+        "snapshot_split": _check_split,
+        "millis_behind": _check_table,
+    }
+)
+"""Methods of a reader whose results a task works with → what checks the result."""
+
+
+def _check(
+    found: object, kind: type | tuple[type, ...], expected: str, verb: str = "returned"
+) -> None:
+    if not isinstance(found, kind):
+        raise TypeError(f"it {verb} a {type(found).__name__}, and {expected} was expected")

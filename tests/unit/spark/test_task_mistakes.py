@@ -1,0 +1,191 @@
+"""What a connector raises by mistake in a task is a sentence: connector, where, what to do."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from balanced_source.documents.journal import FetchLimits, RecordKey
+from balanced_source.errors import ConnectorError, ContractViolationError, JournalError
+from balanced_source.host.journaling import Share
+from balanced_source_spark.contract.checked_tasks import checked_task
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.journal.task import JournalTaskReader
+from balanced_source_spark.journal_stores.folder import FolderJournal
+from balanced_source_spark.partition import ReaderPartition
+from support.tapes import SHELF, Shelf, TapeHalf
+
+PART = ReaderPartition(subtask_id=0, ranges=())
+ROWS = pa.RecordBatch.from_pydict({"n": [1]})
+REPORT = "Report this to the authors of the package, with the traceback from the log"
+
+
+@dataclass
+class Ranges:
+    """Yields one batch, then fails."""
+
+    error: Exception | None = None
+    first: Any = field(default_factory=lambda: ROWS)
+
+    def read(self, partition: ReaderPartition) -> Iterator[Any]:
+        yield self.first
+        if self.error is not None:
+            raise self.error
+
+
+def test_a_task_reader_that_fails_is_named_with_its_connector() -> None:
+    batches = checked_task("files", lambda: Ranges(KeyError("url"))).read(PART)
+
+    assert next(batches) == ROWS
+    with pytest.raises(ConnectorError) as caught:
+        next(batches)
+
+    assert str(caught.value) == (
+        "connector 'files' of balanced-source failed in read of its task reader: KeyError: 'url'."
+        f" {REPORT}"
+    )
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_task_reader_that_is_cut_off_is_to_be_checked_first() -> None:
+    batches = checked_task("files", lambda: Ranges(ConnectionResetError("peer"))).read(PART)
+
+    with pytest.raises(
+        ConnectorError, match=r"Check that what it reads can be reached\. If it can"
+    ):
+        list(batches)
+
+
+def test_a_task_reader_that_yields_something_else_is_told_what_was_expected() -> None:
+    with pytest.raises(ConnectorError, match=r"it yielded a tuple, and a pyarrow\.RecordBatch was"):
+        list(checked_task("files", lambda: Ranges(first=(1,))).read(PART))
+
+
+def test_the_factory_of_a_task_reader_is_named() -> None:
+    def make() -> Any:
+        raise ValueError("no client")
+
+    with pytest.raises(ConnectorError, match="failed in the factory that task_reader returned"):
+        checked_task("files", make)
+
+
+def test_an_error_of_this_project_stays_as_it_is() -> None:
+    error = JournalError("said in words")
+
+    with pytest.raises(JournalError) as caught:
+        list(checked_task("files", lambda: Ranges(error)).read(PART))
+
+    assert caught.value is error
+
+
+@dataclass
+class Half(TapeHalf):
+    """Its own methods or those of its reader are replaced."""
+
+    of_half: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    of_reader: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, method in self.of_half.items():
+            setattr(self, name, method)
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        for name, method in self.of_reader.items():
+            setattr(made, name, method)
+        return made
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> FolderJournal:
+    made = FolderJournal(tmp_path / "j")
+    made.create("j")
+    return made
+
+
+def attempt(journal: FolderJournal, half: Half) -> int:
+    """Run the task; return the number of its rows."""
+    share = Share(
+        key=RecordKey("j", 1, 0),
+        parallelism=1,
+        limits=FetchLimits(wait_millis=20),
+        starts={(SHELF, "a"): 0},
+    )
+    part = ReaderPartition(subtask_id=0, ranges=(), settings={"tapes": {}}, share=share)
+    query = Query(client_id="c", read=None, journal=journal)
+    return sum(batch.num_rows for batch in JournalTaskReader(half, query, "files").read(part))
+
+
+def fails(*_: Any) -> Any:
+    raise KeyError("url")
+
+
+def shelf() -> Shelf:
+    return Shelf(lengths={"a": 5})
+
+
+@pytest.mark.parametrize("name", ["split", "reader", "rows"])
+def test_a_method_of_a_half_that_fails_is_named(journal: FolderJournal, name: str) -> None:
+    with pytest.raises(ConnectorError) as caught:
+        attempt(journal, Half(shelf(), of_half={name: fails}))
+
+    assert str(caught.value).startswith(
+        f"connector 'files' of balanced-source failed in {name}: KeyError: 'url'. {REPORT}"
+    )
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert attempt(journal, Half(shelf())) == 5, "nothing was sealed"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "start",
+        "add_splits",
+        "notify_no_more_splits",
+        "poll_next",
+        "snapshot_state",
+        "is_catching_up",
+        "millis_behind",
+        "close",
+    ],
+)
+def test_a_method_of_a_reader_that_fails_is_named(journal: FolderJournal, name: str) -> None:
+    with pytest.raises(ConnectorError) as caught:
+        attempt(journal, Half(shelf(), of_reader={name: fails}))
+
+    assert f"connector 'files' of balanced-source failed in {name}: KeyError: 'url'. {REPORT}" in (
+        str(caught.value)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "expected"),
+    [
+        ("poll_next", None, "it returned a NoneType, and an InputStatus was expected"),
+        ("snapshot_state", None, "it returned a NoneType, and a sequence of splits was expected"),
+        ("snapshot_state", ["a"], "it has a str, and a SourceSplit was expected"),
+        ("millis_behind", 3, "it returned a int, and a mapping was expected"),
+    ],
+)
+def test_an_answer_of_another_type_is_named(
+    journal: FolderJournal, name: str, answer: Any, expected: str
+) -> None:
+    with pytest.raises(ConnectorError, match=f"failed in {name}: TypeError: {expected}"):
+        attempt(journal, Half(shelf(), of_reader={name: lambda *_: answer}))
+
+
+def test_a_reader_that_is_none_is_named(journal: FolderJournal) -> None:
+    with pytest.raises(ConnectorError, match="failed in reader: TypeError: it returned a NoneType"):
+        attempt(journal, Half(shelf(), of_half={"reader": lambda *_: None}))
+
+
+def test_a_broken_contract_names_the_connector(journal: FolderJournal) -> None:
+    half = Half(shelf(), of_half={"rows": lambda _: [1]})
+
+    with pytest.raises(
+        ContractViolationError, match="connector 'files' of balanced-source breaks its contract"
+    ):
+        attempt(journal, half)
