@@ -10,7 +10,6 @@ from balanced_source.coordinator import (
     HostGivenUp,
     HostPhase,
     HostRole,
-    HostState,
 )
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
@@ -48,17 +47,20 @@ class HostLosses:
         for name in self._named - lost.keys():
             self._problems.clear((_KEY, name))
         self._named = set(lost)
-        for name, host in lost.items():
-            self._problems.set((_KEY, name), _problem(state, name, host, policy))
         # While no other host reports, the outage may be that of the API server or of our own watch.
-        if policy.type is HostLoss.WAIT or not self._has_successor(state, now):
-            return []
+        reassigns = policy.type is HostLoss.REASSIGN and self._has_successor(state, now)
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
+        after = HostRole.JOINING if duplicates else HostRole.DRAINING
         # A host that joins has no splits yet, and one that drains is given up already.
-        members = ((name, host) for name, host in lost.items() if host.role is HostRole.MEMBER)
+        members = {
+            name: host for name, host in lost.items() if reassigns and host.role is HostRole.MEMBER
+        }
+        for name, host in lost.items():
+            role = after if name in members else host.role
+            self._problems.set((_KEY, name), _problem(state, name, role, policy))
         return [
             HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)
-            for name, host in members
+            for name, host in members.items()
         ]
 
     def pause(self) -> float | None:
@@ -83,20 +85,20 @@ class HostLosses:
 
 
 def _problem(
-    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+    state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> Problem:
     message = (
         f"Host {name} has not reported for {policy.seconds:.0f} s."
-        f" {_who_reads(state, name, host, policy)}"
+        f" {_who_reads(state, name, role, policy)}"
     )
     return Problem(reason=Reason.HOST_LOST, message=message, scope=name)
 
 
 def _who_reads(
-    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+    state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> str:
     splits = f"Its {sum(1 for _ in _held(state, name))} splits"
-    match host.role:
+    match role:
         case HostRole.JOINING:
             return "The other hosts read its splits"
         case HostRole.DRAINING:
