@@ -182,7 +182,7 @@ LIVES: Final = (
         _COMING,
         name="hosts that are lost, and restored state",
         hosts=("0", "1"),
-        budget=Budget(rescales=1, crashes=5, losses=3, zombies=1, restores=2),
+        budget=Budget(rescales=1, crashes=5, losses=3, restores=2),
     ),
     replace(
         _COMING,

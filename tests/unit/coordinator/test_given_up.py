@@ -197,6 +197,28 @@ def test_nothing_happens_when_the_host_has_registered_again_or_never_did() -> No
     assert other.state == unseen
 
 
+@pytest.mark.parametrize("accepts_duplicates", [False, True])
+def test_a_host_that_was_not_heard_since_the_state_was_lost_is_drained(
+    accepts_duplicates: bool,
+) -> None:
+    """The gate waits for it, and nobody knows a position of its splits: only it can tell."""
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    stage.state_lost().operator_starts().discovers().registers(0)
+    assert stage.state.hosts["1"].phase is HostPhase.EXPECTED
+
+    give_up(stage, "1", accepts_duplicates=accepts_duplicates)
+    stage.adopts(0)
+    assert role(stage, "1") is HostRole.DRAINING
+    assert stage.state.hosts["0"].phase is HostPhase.RECOVERING, "it waits for what host 1 holds"
+
+    stage.registers(1).adopts().adopts().adopts()
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
+
+
 def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> None:
     """Found by random lives: the gate was looked at only when a host registered."""
     stage = running()

@@ -10,6 +10,7 @@ from balanced_source.coordinator import (
     HostGivenUp,
     HostPhase,
     HostRole,
+    HostState,
 )
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
@@ -30,32 +31,36 @@ class HostLosses:
         self._pulses = pulses
         self._problems = problems
         self._named: set[str] = set()
+        self._unheard: dict[str, float] = {}
         self._after = 0.0
 
     def given_up(self, state: CoordinatorState[Any], policy: HostLossPolicy) -> list[HostGivenUp]:
         """Return the hosts to give up now. Lost hosts, given up or not, are named on the board."""
         now, self._after = time.monotonic(), policy.seconds
+        self._note_unheard(state, now)
         lost = {
             name: host
             for name, host in state.hosts.items()
             # The splits of a host that is alone can go to nobody.
-            if len(state.hosts) > 1
-            # Hosts that have not come yet have deadlines of their own, see HostDeadlines.
-            and host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
-            and self._is_lost(name, now)
+            if len(state.hosts) > 1 and self._is_lost(name, host, now)
         }
         for name in self._named - lost.keys():
             self._problems.clear((_KEY, name))
         self._named = set(lost)
         # While no other host reports, the outage may be that of the API server or of our own watch.
-        reassigns = policy.type is HostLoss.REASSIGN and self._has_successor(state, now)
+        reassigns = policy.type is HostLoss.REASSIGN
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
-        after = HostRole.JOINING if duplicates else HostRole.DRAINING
         # A host that joins has no splits yet, and one that drains is given up already.
         members = {
-            name: host for name, host in lost.items() if reassigns and host.role is HostRole.MEMBER
+            name: host
+            for name, host in lost.items()
+            if reassigns
+            and host.role is HostRole.MEMBER
+            and self._has_successor(state, now, of=host)
         }
         for name, host in lost.items():
+            is_told = host.phase is not HostPhase.EXPECTED
+            after = HostRole.JOINING if duplicates and is_told else HostRole.DRAINING
             role = after if name in members else host.role
             self._problems.set((_KEY, name), _problem(state, name, role, policy))
         return [
@@ -70,16 +75,41 @@ class HostLosses:
             self._after - self._pulses.silence(host, now=now)
             for host in self._pulses.silent(now=now)
         ]
+        left += [since + self._after - now for since in self._unheard.values()]
         return min((seconds for seconds in left if seconds > 0), default=None)
 
-    def _is_lost(self, host: str, now: float) -> bool:
-        return self._pulses.silence(host, now=now) >= self._after
+    def _note_unheard(self, state: CoordinatorState[Any], now: float) -> None:
+        """Note since when others report and a host that may hold splits was not heard.
 
-    def _has_successor(self, state: CoordinatorState[Any], now: float) -> bool:
-        """Whether a host with readers reports, so that it can take over."""
+        That is so when the state was lost. Other hosts that have not come have deadlines of their
+        own, see `HostDeadlines`.
+        """
+        waits = state.lineage > 1 or state.has_history
+        self._unheard = {
+            name: self._unheard.get(name, now)
+            for name, host in state.hosts.items()
+            if waits
+            and host.phase is HostPhase.EXPECTED
+            and host.role is not HostRole.JOINING
+            and self._has_successor(state, now, of=host)
+        }
+
+    def _is_lost(self, name: str, host: HostState, now: float) -> bool:
+        if host.phase is HostPhase.EXPECTED:
+            return now - self._unheard.get(name, now) >= self._after
+        is_settled = host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
+        return is_settled and self._pulses.silence(name, now=now) >= self._after
+
+    def _has_successor(self, state: CoordinatorState[Any], now: float, *, of: HostState) -> bool:
+        """Whether a host with readers reports, so that it can take over.
+
+        The gate waits for a host that was not heard since the state was lost, so others are behind
+        the gate until that host is drained.
+        """
+        is_awaited = of.phase is HostPhase.EXPECTED
+        able = (HostPhase.ACTIVE, HostPhase.RECOVERING) if is_awaited else (HostPhase.ACTIVE,)
         return any(
-            state.hosts[name].phase is HostPhase.ACTIVE
-            and self._pulses.silence(name, now=now) < ALIVE
+            state.hosts[name].phase in able and self._pulses.silence(name, now=now) < ALIVE
             for name in state.members
         )
 
