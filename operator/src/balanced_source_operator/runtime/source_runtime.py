@@ -217,7 +217,13 @@ class SourceRuntime:
             silent=self._pulses.silent(now=time.monotonic()),
             source=self._desired.source if self._desired is not None else None,
             checkpoint=coordinator.checkpoint if coordinator is not None else None,
+            hosts_for=self._hosts_for if self._desired is not None else None,
         )
+
+    def _hosts_for(self, readers: int) -> tuple[str, ...]:
+        """Return the hosts that another number of readers needs."""
+        assert self._desired is not None  # noqa: S101 - asked of a valid spec only
+        return host_names(self._desired.spec.model_copy(update={"parallelism": readers}))
 
     async def _turn(self) -> float:
         """One turn; returns the seconds until the next one is due, even if nothing is heard."""
