@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
-
 from balanced_source.errors import InvalidSpecError
 
 _KEEP_STATE: Final = frozenset(
@@ -27,8 +25,12 @@ _KEEP_STATE: Final = frozenset(
 _JOIN: Final = "Join"
 
 
-def check_stateless(rows: DataFrame, host: str) -> None:
+def check_stateless(rows: Any, host: str) -> None:
     """Check that a further host of a source keeps no state.
+
+    Args:
+        rows: DataFrame of the query.
+        host: name of the host.
 
     Raises:
         InvalidSpecError: it does. Names the operation.
@@ -42,7 +44,7 @@ def check_stateless(rows: DataFrame, host: str) -> None:
         )
 
 
-def stateful_operation(rows: DataFrame) -> str | None:
+def stateful_operation(rows: Any) -> str | None:
     """Return the name of the first operation of a streaming query that keeps state, if any."""
     return next(filter(None, map(_kept_by, _nodes(rows._jdf.queryExecution().analyzed()))), None)
 
