@@ -12,6 +12,7 @@ import pytest
 from balanced_source.api import ReaderInfo
 from balanced_source.connectors.discovery.reported import take_reported
 from balanced_source.connectors.discovery.values import DiscoveryState
+from balanced_source.connectors.kafka import EARLIEST
 from proof.closures import LIVES
 from proof.mutation import Mutant
 from support.world import kafka_source
@@ -112,6 +113,26 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
             "has_the_word =",
         ),
         retained_split_gets_no_owner_back,
+    ),
+    (
+        seeded(
+            "positions of removed scopes that only hosts know are dropped",
+            f"{_REPORTED}:_Taken._keep",
+            "if self.source.retention > 0:",
+            "if False:",
+        ),
+        lambda: REBUILT.test_a_returning_cluster_continues_at_its_positions("state", EARLIEST),
+    ),
+    (
+        seeded(
+            "scopes that hosts hold count as new after a lost state",
+            f"{_REPORTED}:_seen",
+            "return first |",
+            "return",
+        ),
+        lambda: REBUILT.test_partitions_made_while_there_was_no_state_start_at_their_beginning(
+            "state", 0
+        ),
     ),
 )
 """A seeded bug for each rule, and the test that notices it."""

@@ -58,7 +58,7 @@ from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
 from balanced_source_operator.spec import parse_spec
-from balanced_source_operator.spec.hosts import host_names
+from balanced_source_operator.spec.hosts import host_names, hosts_of
 
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
@@ -217,13 +217,8 @@ class SourceRuntime:
             silent=self._pulses.silent(now=time.monotonic()),
             source=self._desired.source if self._desired is not None else None,
             checkpoint=coordinator.checkpoint if coordinator is not None else None,
-            hosts_for=self._hosts_for if self._desired is not None else None,
+            hosts_for=hosts_of(self._desired.spec) if self._desired is not None else None,
         )
-
-    def _hosts_for(self, readers: int) -> tuple[str, ...]:
-        """Return the hosts that another number of readers needs."""
-        assert self._desired is not None  # noqa: S101 - asked of a valid spec only
-        return host_names(self._desired.spec.model_copy(update={"parallelism": readers}))
 
     async def _turn(self) -> float:
         """One turn; returns the seconds until the next one is due, even if nothing is heard."""
