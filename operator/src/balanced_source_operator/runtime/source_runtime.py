@@ -203,10 +203,9 @@ class SourceRuntime:
     def look(self) -> Seen:
         """Return what there is of the source now, for people."""
         coordinator = self._coordination.coordinator
-        hosts = coordinator.state.hosts if coordinator is not None else ()
         reports = {
             host: report
-            for host in hosts
+            for host in (coordinator.state.hosts if coordinator is not None else ())
             if (report := self._coordination.reported(host)) is not None
         }
         return Seen(
