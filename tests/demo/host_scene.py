@@ -42,7 +42,7 @@ _SLOTS: Final = 5
 
 _QUICK_JVM: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _RETAINED: Final = "1000000"
-_START: Final = 600.0
+_START: Final = 1800.0
 """Seconds that applications may take to start, at most."""
 
 
@@ -145,9 +145,7 @@ class HostScene:
 
         def is_read() -> bool:
             now = self._counts()
-            return all(
-                now[split] > count + 1 for split, count in before.items() if split not in without
-            )
+            return all(now[split] > before[split] + 1 for split in _splits() - without)
 
         wait_until(is_read, _START, "further micro-batches of all splits", interval=2)
 
@@ -212,6 +210,11 @@ class HostScene:
             ]
         application["executor"]["cores"] = _SLOTS
         return manifest
+
+
+def _splits() -> frozenset[Split]:
+    """Return all splits, also those that no host has read yet."""
+    return frozenset(("main", topic, n) for topic, count in TOPICS.items() for n in range(count))
 
 
 def _conf() -> Mapping[str, str]:

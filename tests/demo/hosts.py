@@ -41,7 +41,8 @@ RATE = 300
 AWAY = "1"
 """Name of the host that is lost."""
 
-_PATIENCE = 600.0
+_PATIENCE = 1800.0
+"""Seconds that a step may take, at most: a busy machine starts a driver in minutes."""
 
 _OPERATOR = {
     "RETRY_FAILED_AFTER_SECONDS": "5",

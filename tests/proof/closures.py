@@ -153,7 +153,7 @@ LIVES: Final = (
     replace(
         _COMING,
         name="hosts that come and go",
-        budget=Budget(rescales=3, crashes=5, hosts=4, overdue=2, growths=1, old_news=2),
+        budget=Budget(rescales=3, crashes=5, zombies=1, hosts=4, overdue=2, growths=1, old_news=2),
     ),
     replace(
         _COMING,
@@ -170,13 +170,13 @@ LIVES: Final = (
         name="hosts that are lost",
         hosts=("0", "1", "2"),
         parallelism=3,
-        budget=Budget(rescales=2, crashes=6, hosts=1, losses=4, growths=1, old_news=2),
+        budget=Budget(rescales=2, crashes=6, zombies=2, hosts=1, losses=4, growths=1, old_news=2),
     ),
     replace(
         _COMING,
         name="hosts that are lost, and lost state",
         hosts=("0", "1"),
-        budget=Budget(rescales=1, crashes=5, hosts=1, losses=3, amnesia=2),
+        budget=Budget(rescales=1, crashes=5, hosts=1, losses=3, zombies=1, amnesia=2),
     ),
     replace(
         _COMING,
@@ -206,7 +206,7 @@ LIVES: Final = (
         _LIFE,
         name="two hosts",
         hosts=_HOSTS,
-        budget=Budget(rescales=4, crashes=5, growths=1, blind=2, faults=3, old_news=3),
+        budget=Budget(rescales=4, crashes=5, zombies=1, growths=1, blind=2, faults=3, old_news=3),
     ),
     replace(
         _LIFE,

@@ -128,6 +128,15 @@ GIVEN_UP: Final = (
         lives=100,
     ),
     Mutant(
+        name="a registration releases splits before the log has taken an entry without them",
+        rule="rule 2, exactly once",
+        where="coordinator.recovery:recover",
+        old="strangers = {n: r for n, r in reports.items() if not state.hosts[n].known_from}",
+        new="strangers = reports",
+        setting=_GIVEN_UP,
+        lives=400,
+    ),
+    Mutant(
         name="a host that is given up is forgotten before it has let go",
         rule="rule",
         where="coordinator.membership:followed",

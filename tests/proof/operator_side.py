@@ -141,10 +141,13 @@ class OperatorSide:
         )
 
     def may_lose(self, operator: PartId) -> list[str]:
-        """Hosts with readers that have reported and may fall silent."""
-        hosts = self.operators[operator].coordinator.state.hosts
-        phases = (HostPhase.ACTIVE, HostPhase.LOST)
-        return [n for n, h in hosts.items() if h.phase in phases and h.role is HostRole.MEMBER]
+        """Hosts with readers that may be silent, also since a former state was lost."""
+        state = self.operators[operator].coordinator.state
+        phases = [HostPhase.ACTIVE, HostPhase.LOST]
+        phases += [HostPhase.EXPECTED] if state.has_history or state.lineage > 1 else []
+        return [
+            n for n, h in state.hosts.items() if h.phase in phases and h.role is HostRole.MEMBER
+        ]
 
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
         """Whether the operator has other hosts than the user wants, but for those that leave."""

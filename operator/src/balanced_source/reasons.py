@@ -206,6 +206,7 @@ class Reason(ExplainedReason):
         ReasonKind.STATE,
         "A new epoch is published. The next micro-batch adopts it.",
     )
+    DRAINING = ("Draining", ReasonKind.STATE, "A drain attempt settles what a lost host delivered.")
     STARTING_APPLICATION = (
         "StartingApplication",
         ReasonKind.STATE,

@@ -122,16 +122,26 @@ def make_plan(
 
 
 def rescaled(
-    source: Source[Any, Any], checkpoint: Checkpoint[Any, Any], parallelism: int
+    source: Source[Any, Any],
+    checkpoint: Checkpoint[Any, Any],
+    parallelism: int,
+    *,
+    hosts: tuple[str, ...] = (),
 ) -> HostPlan:
-    """The plan for another number of readers on the same hosts, and nothing else.
+    """The plan for another number of readers, and nothing else.
+
+    Args:
+        source: what is read.
+        checkpoint: who reads what now.
+        parallelism: number of readers then.
+        hosts: names of the hosts then; those of today if it is empty.
 
     Raises:
         StateError: no assigner decides about the splits of such a source.
         ContractViolationError: `parallelism` is below 1.
     """
     causes = [RebalanceCause.RESCALE] if parallelism != checkpoint.coordinator.parallelism else []
-    hosts = checkpoint.coordinator.members
+    hosts = hosts or checkpoint.coordinator.members
     return _planned(source, checkpoint, parallelism=parallelism, causes=causes, hosts=hosts)
 
 

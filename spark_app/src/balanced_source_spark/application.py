@@ -31,6 +31,7 @@ from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.journal_of_application import check_progress, journal_of
 from balanced_source_spark.mounted_options import secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
+from balanced_source_spark.query_state import check_stateless
 
 Transform = Callable[[DataFrame], DataFrame]
 
@@ -87,7 +88,11 @@ def start_with(
     pipeline = of_host(pipeline, environment.host)
     journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
     rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
-    writer = transform(rows).writeStream.queryName(query_name(environment))
+    transformed = transform(rows)
+    # The first host reads everything as long as no other one registers, so it may keep state.
+    if environment.host != FIRST_HOST:
+        check_stateless(transformed, environment.host)
+    writer = transformed.writeStream.queryName(query_name(environment))
     secret = sink_options(pipeline.sink, environment)
     if journal:
         check_progress(secret, field="optionsFrom")

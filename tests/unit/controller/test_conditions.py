@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem
-from balanced_source.coordinator import CoordinatorState, HostPhase, HostState
+from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.contract.half import Losses
@@ -73,6 +73,15 @@ def test_a_rescale_on_its_way_is_progress_and_still_ready() -> None:
 
     assert conditions(status)["Ready"][0] == "True"
     assert conditions(status)["Progressing"] == ("True", "Adopting")
+
+
+def test_a_host_that_drains_is_what_is_under_way() -> None:
+    before = state(epoch=4)
+    lost = HostState(role=HostRole.DRAINING, phase=HostPhase.LOST, incarnation=1)
+
+    status = status_of(facts(state=replace(before, hosts={**before.hosts, "1": lost})))
+
+    assert conditions(status)["Progressing"] == ("True", "Draining")
 
 
 def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:

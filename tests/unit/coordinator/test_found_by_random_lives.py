@@ -207,7 +207,7 @@ def test_a_host_that_registers_does_not_bring_a_former_topic_back(hosts: int) ->
     stage.all_register()
     assert stage.owners == before
 
-    stage.looks_again().adopts().adopts()
+    stage.adopts().looks_again().adopts().adopts()
     assert {s: stage.positions()[s] for s in T} == dict.fromkeys(T, 4)
 
 
@@ -251,7 +251,7 @@ def test_a_cluster_that_returns_is_new_although_a_host_still_holds_a_split_of_it
     stage.source_changes(one)
     for host in range(hosts):
         stage.fails(host)
-    stage.source_changes(both).all_register().looks_again()
+    stage.source_changes(both).all_register().adopts().looks_again()
 
     positions = stage.positions()
     assert positions[held] == 10, "the host goes on where it was"

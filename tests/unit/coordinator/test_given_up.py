@@ -3,9 +3,12 @@
 Others read its splits once it is safe, each record once.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from balanced_source.coordinator import HostGivenUp, HostLost, HostRole, HostsChanged
+from balanced_source.documents import stream_offset
 from balanced_source.lifecycles import HostPhase
 from support.stage import Stage
 
@@ -45,10 +48,62 @@ def test_splits_of_a_host_that_was_given_up_wait_for_its_next_attempt() -> None:
 
     assert role(stage, "1") is HostRole.DRAINING
     assert len(stage.read(0)) == 4, "nobody knows where the splits of host 1 stand"
-    stage.registers(1).adopts(0).adopts(0)
+    stage.registers(1).adopts(1).adopts(0).adopts(0)
     assert len(stage.read(0)) == 8
     got = delivered(stage)
     assert len(got) == len(set(got)) == 8 * 13
+
+
+class CutOff:
+    """A driver that has planned a micro-batch and stands still before it logs it."""
+
+    def __init__(self, stage: Stage, host: str) -> None:
+        self._driver = stage.drivers[host]
+        self._number = len(self._driver.offsets)
+        planned = stream_offset.from_json(self._driver.offsets[-1])
+        self._end = replace(planned, positions={s: stage.broker.ends[s] for s in planned.positions})
+
+    def logs(self) -> bool:
+        """Go on; returns whether the offset log, which takes an entry once, took this one."""
+        if len(self._driver.offsets) > self._number:
+            return False
+        self._driver.offsets.append(stream_offset.to_json(self._end))
+        self._driver._run(self._number, commit=False)
+        return True
+
+
+def test_splits_wait_until_the_drain_attempt_has_taken_the_next_entry_of_the_log() -> None:
+    stage = running().more(3)
+    cut_off = CutOff(stage, "1")
+    give_up(stage, "1")
+
+    stage.registers(1).adopts(0).adopts(0)
+    assert len(stage.read(0)) == 4, "the log has room for what the lost driver has planned"
+
+    stage.adopts(1)
+    assert stage.read(1) == {}
+    assert not cut_off.logs()
+    stage.adopts(0).adopts(0)
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
+
+
+def test_a_driver_that_logs_before_the_drain_attempt_does_is_replayed() -> None:
+    stage = running().more(3)
+    cut_off = CutOff(stage, "1")
+    give_up(stage, "1")
+    stage.registers(1)
+
+    assert cut_off.logs()
+    # Spark ends the drain attempt, whose entry the log refuses; the next one replays the batch.
+    stage.registers(1).more(2).adopts(0).adopts(0)
+    assert len(stage.read(0)) == 4
+    stage.adopts(1).adopts(0).adopts(0)
+
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 15
 
 
 def test_a_host_that_has_drained_is_forgotten_and_may_join_again() -> None:
@@ -140,6 +195,28 @@ def test_nothing_happens_when_the_host_has_registered_again_or_never_did() -> No
     unseen = other.state
     other.operator.handle(HostGivenUp("1", 0))
     assert other.state == unseen
+
+
+@pytest.mark.parametrize("accepts_duplicates", [False, True])
+def test_a_host_that_was_not_heard_since_the_state_was_lost_is_drained(
+    accepts_duplicates: bool,
+) -> None:
+    """The gate waits for it, and nobody knows a position of its splits: only it can tell."""
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    stage.state_lost().operator_starts().discovers().registers(0)
+    assert stage.state.hosts["1"].phase is HostPhase.EXPECTED
+
+    give_up(stage, "1", accepts_duplicates=accepts_duplicates)
+    stage.adopts(0)
+    assert role(stage, "1") is HostRole.DRAINING
+    assert stage.state.hosts["0"].phase is HostPhase.RECOVERING, "it waits for what host 1 holds"
+
+    stage.registers(1).adopts().adopts().adopts()
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
 
 
 def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> None:

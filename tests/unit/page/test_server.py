@@ -226,6 +226,15 @@ async def test_a_plan_says_what_a_rescale_would_move_and_changes_nothing() -> No
     assert seen.checkpoint() == before
 
 
+async def test_a_plan_counts_the_hosts_that_the_number_of_readers_needs() -> None:
+    board = StatusBoard()
+    seen = with_state(seen_source())
+    put(board, replace(seen, hosts_for=lambda readers: tuple(map(str, range(readers // 2)))))
+    async with page(board) as viewer:
+        _, plan, _ = await viewer().get(f"/api/plan{ORDERS}&readers=4")
+    assert plan["hosts"] == {"before": 1, "after": 2, "movedBetween": 2}
+
+
 def _no_state() -> Any:
     raise StateError("nothing is stored yet")
 

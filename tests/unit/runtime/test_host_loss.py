@@ -126,6 +126,43 @@ def test_a_lost_host_is_drained_and_its_splits_go_to_the_others() -> None:
     played(play)
 
 
+def test_a_drain_attempt_has_the_settings_of_the_lost_application_first() -> None:
+    """Settings may have changed while the host was away, and it may have begun a micro-batch."""
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        held = {"policy": "OnNonce"}
+        policy = with_policy(type="Reassign", after="1m")
+        await story.begin(parallelism=4, application={**policy, "restart": held})
+        await drivers.rest("0", "1")
+        former = image(story)
+        story.patch(application={**policy, "restart": held, "image": "shop/orders:next"})
+        lose(drivers, "1", is_marked=False)
+
+        await story.until(lambda: [drivers.step(), is_drain(story, "1")][1], "the drain attempt")
+        assert image(story) == former
+        await play_on(drivers, 30)
+        assert image(story) == former, "what is in effect now does not replace it"
+
+        lose(drivers, "1")
+        await story.until(
+            lambda: [drivers.step(), image(story) == "shop/orders:next"][1],
+            "the settings in effect",
+        )
+        assert is_drain(story, "1")
+        drivers.absent.clear()
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def image(story: Story) -> str | None:
+    """Image of the application of host 1."""
+    found = story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, newest(story, "1"))
+    return found["spec"].get("image") if found is not None else None
+
+
 def test_a_drain_attempt_that_fails_is_tried_again_and_says_so() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
@@ -273,6 +310,25 @@ def test_when_all_hosts_are_silent_none_is_given_up() -> None:
         drivers.absent.discard("0")
         await play_on(drivers, 50)
         assert roles(story) == {"0": "Member", "1": "Member"}, "host 1 has a minute from now on"
+        drivers.absent.clear()
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_host_that_is_away_when_the_state_is_lost_is_drained() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=with_policy(type="Reassign", after="1m"))
+        await drivers.rest("0", "1")
+        lose(drivers, "1")
+        await story.operators.pop().stop()
+        story.server.remove(CONFIG_MAP, NAMESPACE, "orders-enumerator")
+        story.start_operator()
+
+        await story.until(lambda: [drivers.step(), is_drain(story, "1")][1], "the drain attempt")
+        assert roles(story)["1"] == "Draining"
         drivers.absent.clear()
         await drivers.rest("0", "1")
         drivers.check_each_once()

@@ -109,21 +109,26 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
     Nothing changes if the host has registered again, or unless another host is there to take over.
     """
     name, host = event.host, state.hosts.get(event.host)
-    others = [h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER]
-    # Hosts that have not passed the gate cannot take over anything.
-    is_there = any(other.phase is HostPhase.ACTIVE for other in others)
     if (
         host is None
         # Another attempt has registered: it tells by itself where it stopped, and reads on.
         or host.incarnation != event.incarnation
         or host.role is not HostRole.MEMBER
-        or not is_there
+        # A host behind the gate is back. One that holds nothing is overdue, another event.
+        or host.phase is HostPhase.RECOVERING
+        or _holds_nothing(state, name)
     ):
         return state.hosts
-    # A host behind the gate is back, and one that never came is overdue, which is another event.
-    if host.phase not in (HostPhase.ACTIVE, HostPhase.LOST):
+    is_unheard = host.phase is HostPhase.EXPECTED
+    # Hosts that have not passed the gate cannot take over anything, unless it waits for this one.
+    able = (HostPhase.ACTIVE, HostPhase.RECOVERING) if is_unheard else (HostPhase.ACTIVE,)
+    others = (h for n, h in state.hosts.items() if n != name and h.role is HostRole.MEMBER)
+    if not any(other.phase in able for other in others):
         return state.hosts
-    # With exactly-once delivery only its next attempt can tell which records reached the sink.
+    # With exactly-once delivery only its next attempt can tell which records reached the sink. Of a
+    # host that was not heard since the state was lost, nobody knows any position.
+    if is_unheard:
+        return {**state.hosts, name: replace(host, role=HostRole.DRAINING)}
     role = HostRole.JOINING if event.accepts_duplicates else HostRole.DRAINING
     return {**state.hosts, name: replace(host, role=role, phase=HostPhase.LOST)}
 

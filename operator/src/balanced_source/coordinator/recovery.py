@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from balanced_source.api import Position, ReaderInfo, Source, SplitId, is_other
-from balanced_source.coordinator.revocations import let_go
+from balanced_source.coordinator.revocations import let_go, with_reported_positions
 from balanced_source.coordinator.state import (
     CoordinatorState,
     HostRole,
@@ -114,9 +114,11 @@ def recover(
         map(is_blank, reports.values())
     )
     known = _reported_ids(reports)
-    # A host that starts anew holds nothing until it is assigned something: its revocations are
-    # done.
-    state, released = let_go(state, reports)
+    # An older copy of the state may remember revocations that were done long ago. The first word
+    # of a host in a lineage ends them: what it holds then counts.
+    strangers = {n: r for n, r in reports.items() if not state.hosts[n].known_from}
+    state, released = let_go(state, strangers, is_done=lambda _: True)
+    state = with_reported_positions(state, reports)
     # A host that joins has no readers, so nobody's splits depend on it.
     is_full = reports.keys() >= {
         n for n, host in state.hosts.items() if host.role is not HostRole.JOINING

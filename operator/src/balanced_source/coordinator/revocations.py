@@ -21,7 +21,7 @@ def let_go(
     state: CoordinatorState[SplitT],
     reports: Mapping[str, HostReport],
     *,
-    is_done: Callable[[Revocation[SplitT]], bool] = lambda _: True,
+    is_done: Callable[[Revocation[SplitT]], bool],
 ) -> tuple[CoordinatorState[SplitT], list[SplitT]]:
     """Return the state after hosts have released splits, at the final positions that they report.
 
@@ -29,7 +29,7 @@ def let_go(
 
     Args:
         state: before.
-        reports: of the hosts that let go: of all that is revoked from them, if they start anew.
+        reports: of the hosts that may have let go.
         is_done: whether a host has adopted an epoch without the split.
 
     Returns:
@@ -52,6 +52,24 @@ def let_go(
     )
     # Sorted, so that the outcome does not depend on the order of a mapping.
     return after, [final[s] for s in sorted(done) if s not in moving]
+
+
+def with_reported_positions(
+    state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]
+) -> CoordinatorState[SplitT]:
+    """Return the state with revoked splits at the positions that restarted hosts report.
+
+    A registration does not release them. The Spark checkpoint of the host still names the splits,
+    so a former driver that was cut off could log one more micro-batch with them. When the host
+    acknowledges an epoch without the splits, that epoch is in its offset log, and the log has taken
+    the entry that the former driver would need.
+    """
+    found = {
+        s: replace(r, split=r.split.at(_final_position(state, reports[r.host], r)))
+        for s, r in state.revoking.items()
+        if r.host in reports
+    }
+    return replace(state, revoking={**state.revoking, **found}) if found else state
 
 
 def _final_position(

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from balanced_source.api import Problem
-from balanced_source.coordinator import CoordinatorState
+from balanced_source.coordinator import CoordinatorState, HostRole
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.documents.report import seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
@@ -174,6 +174,10 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
         return Problem(reason=Reason.DISCOVERING, message="looking for the splits of the source")
     if missing is not None:
         return missing
+    drained = [n for n, host in state.hosts.items() if host.role is HostRole.DRAINING]
+    if phase is SourcePhase.ADOPTING and drained:
+        message = f"host {drained[0]} is lost; a drain attempt settles what it has delivered"
+        return Problem(reason=Reason.DRAINING, message=message)
     if phase is SourcePhase.ADOPTING:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Problem(reason=Reason.ADOPTING, message=message)

@@ -11,10 +11,14 @@ from collections.abc import Sequence
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import Decision, driver_pods
-from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.application_facts import ApplicationState, annotation
 from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.resources.kinds import DRAIN_ANNOTATION
+from balanced_source_operator.resources.kinds import (
+    DRAIN_ANNOTATION,
+    DRAIN_SETTINGS_ANNOTATION,
+    FORMER_SETTINGS,
+)
 
 DRAIN_READERS = 1
 """Readers for which a drain attempt has executors."""
@@ -22,7 +26,12 @@ DRAIN_READERS = 1
 
 def is_drain(application: Manifest) -> bool:
     """Return whether an application is a drain attempt."""
-    return (application["metadata"].get("annotations") or {}).get(DRAIN_ANNOTATION) == "true"
+    return annotation(application, DRAIN_ANNOTATION) == "true"
+
+
+def has_former_settings(application: Manifest) -> bool:
+    """Return whether a drain attempt has the settings of the lost application."""
+    return annotation(application, DRAIN_SETTINGS_ANNOTATION) == FORMER_SETTINGS
 
 
 def drains(host: HostState | None) -> bool:
@@ -64,7 +73,8 @@ def _is_over(host: HostState, application: Manifest, pods: Sequence[Manifest]) -
 
     One whose host reports again is not.
     """
-    if host.phase is not HostPhase.LOST:
+    # One that was not heard since the state was lost is still expected.
+    if host.phase not in (HostPhase.LOST, HostPhase.EXPECTED):
         return False
     lives = bool(driver_pods(pods, str(application["metadata"]["name"])))
     return not lives or has_registered(application, host.incarnation)

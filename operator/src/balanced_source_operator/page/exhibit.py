@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
-from balanced_source.assigners import Plan
 from balanced_source.documents.lags import Lags, from_metrics
+from balanced_source_operator.host_plan import HostPlan
 from balanced_source_operator.page.heat import heat_map, to_json
 from balanced_source_operator.page.series import Series
 from balanced_source_operator.page.timeline import Entry, Timeline
@@ -121,7 +121,7 @@ class Exhibit:
         )
 
 
-def plan_body(found: Plan) -> Body:
+def plan_body(found: HostPlan) -> Body:
     """Return a plan for the page: counts, balance, and the first moves."""
     moving = [move for move in found.moves if move.before is not None]
     return {
@@ -129,6 +129,11 @@ def plan_body(found: Plan) -> Body:
         "moved": len(moving),
         "placed": len(found.moves) - len(moving),
         "dropped": len(found.dropped),
+        "hosts": {
+            "before": len(found.hosts_before),
+            "after": len(found.hosts_after),
+            "movedBetween": found.moved_between_hosts,
+        },
         "perReader": {
             "before": _range(found.before.splits),
             "after": _range(found.after.splits),

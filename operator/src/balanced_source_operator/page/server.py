@@ -149,7 +149,10 @@ class StatusPage:
         # decides.
         async with self._planning:
             try:
-                found = await asyncio.to_thread(rescaled, seen.source, seen.checkpoint(), readers)
+                hosts = seen.hosts_for(readers) if seen.hosts_for is not None else ()
+                found = await asyncio.to_thread(
+                    rescaled, seen.source, seen.checkpoint(), readers, hosts=hosts
+                )
             except StateError as error:
                 raise AccessError(409, f"There is no plan: {error}.") from error
         return web.json_response(plan_body(found))

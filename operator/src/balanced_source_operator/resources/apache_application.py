@@ -5,6 +5,7 @@ setting here. Without restart settings it starts a driver once and never again: 
 with its first failure.
 """
 
+import copy
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -82,6 +83,14 @@ def apache_application(
         "metadata": source.metadata(name, annotations=annotations),
         "spec": spec,
     }
+
+
+def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a lost application for one executor, without a limit of failures."""
+    after = copy.deepcopy(dict(spec))
+    after["sparkConf"] = {**after.get("sparkConf", {}), "spark.executor.instances": "1"}
+    after["applicationTolerations"] = _tolerations(None, ends=False)
+    return after
 
 
 def _settings(source: Identity, application: Application, parallelism: int) -> dict[str, str]:

@@ -49,6 +49,10 @@ Its own drivers have higher ones.
 DRAIN_ANNOTATION: Final = f"{GROUP}/drain"
 """On a SparkApplication that only settles what a lost host has delivered; it gets no splits."""
 
+DRAIN_SETTINGS_ANNOTATION: Final = f"{GROUP}/drain-settings"
+FORMER_SETTINGS: Final = "former"
+"""On a drain attempt that has the settings of the lost application, whatever is in effect now."""
+
 FAILURES_ANNOTATION: Final = f"{GROUP}/failures"
 """On a SparkApplication: how many times in a row those before it have failed."""
 

@@ -4,14 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from balanced_source_operator.resources.apache_application import apache_application
+from balanced_source_operator.resources import apache_application, spark_application
 from balanced_source_operator.resources.apache_states import as_kubeflow
 from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
     KUBEFLOW_APPLICATION,
     ResourceKind,
 )
-from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import application as spec
 
 
@@ -25,25 +24,29 @@ class SparkOperator:
         build: returns the manifest of an application.
         view: returns an application with its status in the words that decisions are made by, which
             are Kubeflow's.
+        drained: returns the spec of a drain attempt, by that of the lost application.
     """
 
     name: str
     kind: ResourceKind
     build: Callable[..., dict[str, Any]]
     view: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    drained: Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 _KUBEFLOW: Final = SparkOperator(
     name="Kubeflow's spark-operator",
     kind=KUBEFLOW_APPLICATION,
-    build=spark_application,
+    build=spark_application.spark_application,
     view=lambda seen: seen,
+    drained=spark_application.drained,
 )
 _APACHE: Final = SparkOperator(
     name="Apache's spark-kubernetes-operator",
     kind=APACHE_APPLICATION,
-    build=apache_application,
+    build=apache_application.apache_application,
     view=as_kubeflow,
+    drained=apache_application.drained,
 )
 
 SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {

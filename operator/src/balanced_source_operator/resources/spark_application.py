@@ -179,6 +179,14 @@ def spark_application(
     }
 
 
+def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec of a lost application for one executor, without a limit of failures."""
+    after = copy.deepcopy(dict(spec))
+    after["executor"] = {**after.get("executor", {}), "instances": 1}
+    after["restartPolicy"] = _restart_policy(None, ends=False)
+    return after
+
+
 def application_annotations(
     source: Identity,
     application: Application,

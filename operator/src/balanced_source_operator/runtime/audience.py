@@ -23,6 +23,8 @@ class Seen:
         silent: hosts that have not reported for so long that their lag is unknown.
         source: what is read; None while the spec was never valid.
         checkpoint: returns the enumerator's state, for plans; None while there is none.
+        hosts_for: returns the names of the hosts that a number of readers needs; None where there
+            is one host.
         notes: problems that no condition says, as sentences.
     """
 
@@ -33,6 +35,7 @@ class Seen:
     silent: frozenset[str] = frozenset()
     source: Source[Any, Any] | None = None
     checkpoint: Callable[[], Checkpoint[Any, Any]] | None = None
+    hosts_for: Callable[[int], tuple[str, ...]] | None = None
     notes: tuple[str, ...] = ()
 
 

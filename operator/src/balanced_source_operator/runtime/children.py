@@ -47,6 +47,10 @@ from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkO
 from balanced_source_operator.resources.spark_application import application_hash
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.former_application import (
+    FormerApplication,
+    with_former_settings,
+)
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.ownership import binding, checked, unbound_problem
 from balanced_source_operator.runtime.reports import Reports
@@ -78,6 +82,7 @@ class Children:
         self._seen = Sightings()
         self._failures = 0
         self._holding = Holding()
+        self._former = FormerApplication()
 
     @property
     def _applications(self) -> list[Manifest]:
@@ -131,6 +136,7 @@ class Children:
             return self._without_spark_operator(operator)
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         host = self._host(coordinator)
+        self._former.note(self._applications, host)
         wanted = replace(
             self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace
         )
@@ -181,6 +187,7 @@ class Children:
         return look(self._applications)
 
     async def _carry_out_deletions(self, decision: Decision) -> None:
+        self._former.forget(decision.delete)
         for application in decision.delete:
             await self._delete(application)
             await self._events.post(decision.reason, decision.message)
@@ -318,6 +325,7 @@ class Children:
 
     def _decide(self, wanted: Wanted) -> Decision:
         settings = self._env.settings
+        wanted = with_former_settings(wanted, self._applications)
         now, applications = time.time(), self._applications
         self._seen = self._seen.looked(applications, now=now)
         return decide(
@@ -387,6 +395,8 @@ class Children:
         )
         if drains(host):
             manifest["metadata"]["annotations"][DRAIN_ANNOTATION] = "true"
+            former = self._former.drain_attempt(manifest["metadata"])
+            operator, manifest = former or (operator, manifest)
         # One that exists was made by the operator before this one, and has not been seen yet.
         if await self._adopt_or_create(operator.kind, manifest):
             self._env.metrics.created(self._identity)

@@ -31,34 +31,41 @@ class HostLosses:
         self._pulses = pulses
         self._problems = problems
         self._named: set[str] = set()
+        self._unheard: dict[str, float] = {}
         self._after = 0.0
 
     def given_up(self, state: CoordinatorState[Any], policy: HostLossPolicy) -> list[HostGivenUp]:
         """Return the hosts to give up now. Lost hosts, given up or not, are named on the board."""
         now, self._after = time.monotonic(), policy.seconds
+        self._note_unheard(state, now)
         lost = {
             name: host
             for name, host in state.hosts.items()
             # The splits of a host that is alone can go to nobody.
-            if len(state.hosts) > 1
-            # Hosts that have not come yet have deadlines of their own, see HostDeadlines.
-            and host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
-            and self._is_lost(name, now)
+            if len(state.hosts) > 1 and self._is_lost(name, host, now)
         }
         for name in self._named - lost.keys():
             self._problems.clear((_KEY, name))
         self._named = set(lost)
-        for name, host in lost.items():
-            self._problems.set((_KEY, name), _problem(state, name, host, policy))
         # While no other host reports, the outage may be that of the API server or of our own watch.
-        if policy.type is HostLoss.WAIT or not self._has_successor(state, now):
-            return []
+        reassigns = policy.type is HostLoss.REASSIGN
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
         # A host that joins has no splits yet, and one that drains is given up already.
-        members = ((name, host) for name, host in lost.items() if host.role is HostRole.MEMBER)
+        members = {
+            name: host
+            for name, host in lost.items()
+            if reassigns
+            and host.role is HostRole.MEMBER
+            and self._has_successor(state, now, of=host)
+        }
+        for name, host in lost.items():
+            is_told = host.phase is not HostPhase.EXPECTED
+            after = HostRole.JOINING if duplicates and is_told else HostRole.DRAINING
+            role = after if name in members else host.role
+            self._problems.set((_KEY, name), _problem(state, name, role, policy))
         return [
             HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)
-            for name, host in members
+            for name, host in members.items()
         ]
 
     def pause(self) -> float | None:
@@ -68,35 +75,60 @@ class HostLosses:
             self._after - self._pulses.silence(host, now=now)
             for host in self._pulses.silent(now=now)
         ]
+        left += [since + self._after - now for since in self._unheard.values()]
         return min((seconds for seconds in left if seconds > 0), default=None)
 
-    def _is_lost(self, host: str, now: float) -> bool:
-        return self._pulses.silence(host, now=now) >= self._after
+    def _note_unheard(self, state: CoordinatorState[Any], now: float) -> None:
+        """Note since when others report and a host that may hold splits was not heard.
 
-    def _has_successor(self, state: CoordinatorState[Any], now: float) -> bool:
-        """Whether a host with readers reports, so that it can take over."""
+        That is so when the state was lost. Other hosts that have not come have deadlines of their
+        own, see `HostDeadlines`.
+        """
+        waits = state.lineage > 1 or state.has_history
+        self._unheard = {
+            name: self._unheard.get(name, now)
+            for name, host in state.hosts.items()
+            if waits
+            and host.phase is HostPhase.EXPECTED
+            and host.role is not HostRole.JOINING
+            and self._has_successor(state, now, of=host)
+        }
+
+    def _is_lost(self, name: str, host: HostState, now: float) -> bool:
+        if host.phase is HostPhase.EXPECTED:
+            return now - self._unheard.get(name, now) >= self._after
+        is_settled = host.phase in (HostPhase.ACTIVE, HostPhase.LOST)
+        return is_settled and self._pulses.silence(name, now=now) >= self._after
+
+    def _has_successor(self, state: CoordinatorState[Any], now: float, *, of: HostState) -> bool:
+        """Whether a host with readers reports, so that it can take over.
+
+        The gate waits for a host that was not heard since the state was lost, so others are behind
+        the gate until that host is drained.
+        """
+        is_awaited = of.phase is HostPhase.EXPECTED
+        able = (HostPhase.ACTIVE, HostPhase.RECOVERING) if is_awaited else (HostPhase.ACTIVE,)
         return any(
-            state.hosts[name].phase is HostPhase.ACTIVE
-            and self._pulses.silence(name, now=now) < ALIVE
+            state.hosts[name].phase in able and self._pulses.silence(name, now=now) < ALIVE
             for name in state.members
         )
 
 
 def _problem(
-    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+    state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> Problem:
     message = (
         f"Host {name} has not reported for {policy.seconds:.0f} s."
-        f" {_who_reads(state, name, host, policy)}"
+        f" {_who_reads(state, name, role, policy)}"
     )
     return Problem(reason=Reason.HOST_LOST, message=message, scope=name)
 
 
 def _who_reads(
-    state: CoordinatorState[Any], name: str, host: HostState, policy: HostLossPolicy
+    state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> str:
     splits = f"Its {sum(1 for _ in _held(state, name))} splits"
-    match host.role:
+    match role:
         case HostRole.JOINING:
             return "The other hosts read its splits"
         case HostRole.DRAINING:

@@ -58,7 +58,7 @@ from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
 from balanced_source_operator.spec import parse_spec
-from balanced_source_operator.spec.hosts import host_names
+from balanced_source_operator.spec.hosts import host_names, hosts_of
 
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
@@ -203,10 +203,9 @@ class SourceRuntime:
     def look(self) -> Seen:
         """Return what there is of the source now, for people."""
         coordinator = self._coordination.coordinator
-        hosts = coordinator.state.hosts if coordinator is not None else ()
         reports = {
             host: report
-            for host in hosts
+            for host in (coordinator.state.hosts if coordinator is not None else ())
             if (report := self._coordination.reported(host)) is not None
         }
         return Seen(
@@ -217,6 +216,7 @@ class SourceRuntime:
             silent=self._pulses.silent(now=time.monotonic()),
             source=self._desired.source if self._desired is not None else None,
             checkpoint=coordinator.checkpoint if coordinator is not None else None,
+            hosts_for=hosts_of(self._desired.spec) if self._desired is not None else None,
         )
 
     async def _turn(self) -> float:

@@ -1,5 +1,6 @@
 """``spec.application.hosts``: how many SparkApplications read the source together."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import ConfigDict, Field, model_validator
@@ -48,6 +49,11 @@ def host_names(spec: "BalancedSourceSpec") -> tuple[str, ...]:
         return ("0",)
     needed = hosts.count or -(-spec.parallelism // (hosts.readers_per_host or 1))
     return tuple(str(number) for number in range(min(needed, MAX_HOSTS)))
+
+
+def hosts_of(spec: "BalancedSourceSpec") -> Callable[[int], tuple[str, ...]]:
+    """Return a function that tells which hosts another number of readers needs."""
+    return lambda readers: host_names(spec.model_copy(update={"parallelism": readers}))
 
 
 def readers_per_host(spec: "BalancedSourceSpec") -> int:

@@ -318,6 +318,9 @@ async function showPlan(event) {
       (found.dropped ? `, ${number(found.dropped)} would not be read any more` : "") + "."),
     element("p", {}, `Splits per reader: ${range(before)} → ${range(found.perReader.after)}. ` +
       `Imbalance: ${number(found.imbalance.before, 2)} → ${number(found.imbalance.after, 2)} (1 is the best possible).`),
+    element("p", {}, found.hosts.before > 1 || found.hosts.after > 1
+      ? `Hosts: ${number(found.hosts.before)} → ${number(found.hosts.after)}. ` +
+        `${number(found.hosts.movedBetween)} splits would move to another host.` : ""),
     moveList(found.moves),
     element("p", {}, found.more ? `… and ${number(found.more)} more.` : ""),
   );
