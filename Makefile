@@ -120,6 +120,9 @@ demo-hosts: install ## One source on two and three applications: 6, 9 and 4 read
 demo-upgrade: install ## The operator and its chart upgraded from release 0.1.0 under running queries, and a proof at the end
 	@PYTHONPATH=tests $(RUN) demo.upgrade
 
+demo-autoscale: install ## A load goes up and down: the real HPA controller follows the lag, then spec.autoscaling; curves in build/demo-autoscale.svg
+	@PYTHONPATH=tests $(RUN) demo.autoscale
+
 generate: install ## Write what is generated from the code: the CRD, the chart's copy of it, the index of scenarios, references
 	@.venv/bin/balanced-source crd > crds/balancedsource.io_balancedsources.yaml
 	@cp crds/balancedsource.io_balancedsources.yaml charts/balanced-source/files/
@@ -135,7 +138,7 @@ generate: install ## Write what is generated from the code: the CRD, the chart's
 bench-rescale: testbed ## Seconds from a patch to the first micro-batch with it, beside the native source (HOSTS=3: between hosts)
 	@PYTHONPATH=tests:. $(PY) $(if $(HOSTS),benchmarks/bench_hand_over.py --hosts $(HOSTS),benchmarks/bench_rescale.py) $(BENCH)
 
-.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hybrid demo-hosts demo-upgrade generate bench-rescale test test-real test-spark43
+.PHONY: fuzz proof demo demo-multicluster demo-connector demo-files demo-kinesis demo-hybrid demo-hosts demo-upgrade demo-autoscale generate bench-rescale test test-real test-spark43
 .PHONY: help install lock format lint prose test-unit testbed test-testbed
 
 e2e: install ## The story on real pods (CLUSTER=node: root on Linux; kind: an engine; process: neither)

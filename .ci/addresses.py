@@ -68,6 +68,11 @@ def changed_files(addresses: Addresses) -> dict[str, str]:
     found["charts/balanced-source/Chart.yaml"] = _put(
         "charts/balanced-source/Chart.yaml", r"(?m)^home: .*\nsources: .*\n", chart
     )
+    found["charts/balanced-source/values.yaml"] = _put(
+        "charts/balanced-source/values.yaml",
+        r"(?m)^  repository: .*/operator\n",
+        f"  repository: {addresses.registry}/operator\n",
+    )
     found["mkdocs.yml"] = _put(
         "mkdocs.yml", r"(?m)^site_url: .*\n", f"site_url: {addresses.site}/\n"
     )

@@ -231,12 +231,12 @@ def _tell(rows: Sequence[Row]) -> None:
         )
 
 
-async def _run(
-    world: World, sizes: Sequence[int], arguments: argparse.Namespace, progress: Progress
-) -> list[Row]:
-    bench = Bench(world, window=arguments.window, patches=arguments.patches, progress=progress)
+async def _run(bench: Bench, world: World, sizes: Sequence[int], rows: list[Row]) -> None:
+    """Add a row for each number of sources: those before a failure are worth having."""
     async with world.api() as api:
-        return [await bench.measure(api, sources) for sources in sizes]
+        for sources in sizes:
+            row = await bench.measure(api, sources)
+            rows.append(row)
 
 
 def main() -> None:
@@ -256,11 +256,18 @@ def main() -> None:
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="bench-operator-"))
     progress = Progress()
     progress.line(f"folder {folder}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    with World(folder, progress=progress) as world:
-        rows = asyncio.run(_run(world, sizes, arguments, progress))
-    _tell(rows)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    rows: list[Row] = []
+    try:
+        with World(folder, progress=progress) as world:
+            bench = Bench(
+                world, window=arguments.window, patches=arguments.patches, progress=progress
+            )
+            asyncio.run(_run(bench, world, sizes, rows))
+    finally:
+        if rows:
+            _tell(rows)
+        if arguments.json is not None:
+            arguments.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
 
 
 if __name__ == "__main__":

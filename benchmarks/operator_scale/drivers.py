@@ -6,10 +6,13 @@ something is. No record is read.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import aiohttp
 
 from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
@@ -26,6 +29,9 @@ from balanced_source_operator.resources.kinds import (
     POD,
 )
 from benchmarks.operator_scale.api import MERGE, Api
+
+PATIENCE: Final = 300.0
+"""Seconds after which an assignment that is not published ends the measurement."""
 
 HEARTBEAT: Final = 10.0
 """Seconds between two reports while nothing is read."""
@@ -129,11 +135,18 @@ class Drivers:
         stand.adopted.clear()
         begin = time.monotonic()
         await self._api.request("PATCH", path, {"spec": {"parallelism": parallelism}}, kind=MERGE)
-        async with self._changed:
+        async with self._changed, asyncio.timeout(PATIENCE):
             await self._changed.wait_for(lambda: parallelism in stand.adopted)
         return stand.adopted[parallelism] - begin
 
     async def _follow(self) -> None:
+        """Take over assignments for ever: a watch that breaks is opened again, as a driver does."""
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError, RuntimeError):
+                await self._follow_once()
+            await asyncio.sleep(1)
+
+    async def _follow_once(self) -> None:
         async for manifest in self._api.watch(CONFIG_MAP, self._namespace, only=_ASSIGNMENT):
             name = str(manifest["metadata"]["name"])
             stand = self._stands.get(name.removesuffix("-assignment"))
@@ -152,8 +165,10 @@ class Drivers:
         while True:
             blob = pack(stand.report(read=100 if self.has_progress else 0))
             body = {"data": dict(blob.data), "binaryData": dict(blob.binary)}
-            await self._api.request("PATCH", path, body, kind=MERGE)
-            self.written += 1
+            # A driver whose report is refused, or not answered, tries again at the next one.
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError, RuntimeError):
+                await self._api.request("PATCH", path, body, kind=MERGE)
+                self.written += 1
             due += self.interval
             if (left := due - time.monotonic()) > 0:
                 await asyncio.sleep(left)

@@ -145,7 +145,7 @@ class UpgradeScene:
 
     def _helm(self, verb: str, chart: Path, tag: str) -> None:
         values = {
-            "image": {"tag": tag},
+            "image": {"repository": "balanced-source/operator", "tag": tag},
             "sparkConf": self.cluster.driver_spark_conf,
             "metrics": {"port": self._ports.take()},
             "probes": {"port": self._ports.take()},

@@ -36,11 +36,46 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "balanced-source.image" -}}
+{{- $repository := include "balanced-source.repository" . }}
 {{- if .Values.image.digest }}
-{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- printf "%s@%s" $repository .Values.image.digest }}
 {{- else }}
-{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- printf "%s:%s" $repository (default .Chart.AppVersion .Values.image.tag) }}
 {{- end }}
+{{- end }}
+
+{{/* The repository in the registry of image.registry or global.imageRegistry, which replaces that of the repository. */}}
+{{- define "balanced-source.repository" -}}
+{{- $registry := coalesce .Values.image.registry (default dict .Values.global).imageRegistry | default "" | trimSuffix "/" }}
+{{- $parts := splitList "/" .Values.image.repository }}
+{{- $first := first $parts }}
+{{- $isQualified := and (gt (len $parts) 1) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) }}
+{{- if $registry }}
+{{- printf "%s/%s" $registry (ternary (rest $parts | join "/") .Values.image.repository $isQualified) }}
+{{- else }}
+{{- .Values.image.repository }}
+{{- end }}
+{{- end }}
+
+{{- define "balanced-source.pullSecrets" -}}
+{{- with concat .Values.image.pullSecrets (default list (default dict .Values.global).imagePullSecrets) | uniq }}
+{{- toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Labels of everything and those of one object, which win. A key that stands twice would be invalid YAML. */}}
+{{- define "balanced-source.labelsWith" -}}
+{{- toYaml (merge (deepCopy .more) (include "balanced-source.labels" .root | fromYaml)) }}
+{{- end }}
+
+{{/* Constraints without a selector would count no pods, and do nothing: they get the Deployment's. */}}
+{{- define "balanced-source.topologySpread" -}}
+{{- $constraints := list }}
+{{- $selector := dict "matchLabels" (include "balanced-source.selectorLabels" . | fromYaml) }}
+{{- range .Values.topologySpreadConstraints }}
+{{- $constraints = append $constraints (ternary . (set (deepCopy .) "labelSelector" $selector) (hasKey . "labelSelector")) }}
+{{- end }}
+{{- toYaml $constraints }}
 {{- end }}
 
 {{/* What the operator does to objects of the namespaces that it serves: exactly these calls, no others. */}}
@@ -114,6 +149,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "balanced-source.validate" -}}
 {{- include "balanced-source.validateNames" . }}
 {{- include "balanced-source.validateCrds" . }}
+{{- include "balanced-source.validateExtras" . }}
 {{- if eq (int .Values.metrics.port) (int .Values.probes.port) }}
 {{- fail (printf "metrics.port and probes.port are both %d: give each its own port" (int .Values.probes.port)) }}
 {{- end }}
@@ -129,7 +165,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
 {{- $least := toString .Values.podDisruptionBudget.minAvailable }}
-{{- if or (eq $least "100%") (and (not (hasSuffix "%" $least)) (ge (int $least) (int .Values.replicas))) }}
+{{- $pods := int $least }}
+{{- if hasSuffix "%" $least }}
+{{- /* Kubernetes rounds up */}}
+{{- $pods = div (add (mul (trimSuffix "%" $least | int) (int .Values.replicas)) 99) 100 }}
+{{- end }}
+{{- if ge (int $pods) (int .Values.replicas) }}
 {{- fail (printf "podDisruptionBudget.minAvailable is %s with %d replicas: no node could ever be drained. Set it to less than replicas" $least (int .Values.replicas)) }}
 {{- end }}
 {{- end }}
@@ -180,4 +221,44 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and (not .Values.crds.install) (not .Values.crds.keep) }}
 {{- fail "crds.install=false with crds.keep=false would delete the definition and every BalancedSource at an upgrade: set crds.keep=true" }}
 {{- end }}
+{{- end }}
+
+{{/* What is added to the pod must not collide with what is there: the API server's words would not name the value. */}}
+{{- define "balanced-source.validateExtras" -}}
+{{- $names := list "NAMESPACES" "SPARK_CONF" "METRICS_PORT" "DRIVER_METRICS_PORT" "PROBE_PORT" "PAGE_PORT" "PAGE_HOST" "PAGE_TOKEN_FILE" "INSTANCE" "IDENTITY" "LEASE_NAMESPACE" }}
+{{- range $name, $_ := .Values.settings }}
+{{- $names = append $names (snakecase $name | upper) }}
+{{- end }}
+{{- range .Values.extraEnv }}
+{{- if has (trimPrefix "BALANCED_SOURCE_" .name) $names }}
+{{- if hasPrefix "BALANCED_SOURCE_" .name }}
+{{- fail (printf "extraEnv must not set %s: the chart sets it from a value of its own" .name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $field, $names := dict "extraVolumes" (list "tmp" "page-token") "initContainers" (list "operator") "extraContainers" (list "operator") }}
+{{- range $entry := index $.Values $field }}
+{{- if has $entry.name $names }}
+{{- fail (printf "%s must not use the name %s: the chart does" $field $entry.name) }}
+{{- end }}
+{{- $names = append $names $entry.name }}
+{{- end }}
+{{- end }}
+{{- range .Values.extraVolumeMounts }}
+{{- if has (trimSuffix "/" .mountPath) (list "/tmp" "/etc/balanced-source/page") }}
+{{- fail (printf "extraVolumeMounts must not use %s: the chart mounts a volume there" .mountPath) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "balanced-source.policyBinding" -}}
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "balanced-source.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ .name }}
+  validationActions: {{ toJson .root.Values.admissionPolicies.actions }}
 {{- end }}

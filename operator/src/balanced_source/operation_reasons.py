@@ -219,3 +219,9 @@ HASH_COLLAPSES: Final = (
     ),
     "Use RoundRobin, or another parallelism.",
 )
+PAUSED_BY_ANNOTATION: Final = (
+    "PausedByAnnotation",
+    ReasonKind.STATE,
+    "An annotation keeps changes of the spec, except `suspend`, from taking effect.",
+    'Remove the annotation `balancedsource.io/paused: "true"` to apply them.',
+)

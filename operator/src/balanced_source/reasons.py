@@ -242,6 +242,7 @@ class Reason(ExplainedReason):
             " application now."
         ),
     )
+    PAUSED_BY_ANNOTATION = operation_reasons.PAUSED_BY_ANNOTATION
     WAITING_FOR_OTHER_SOURCES = (
         "WaitingForOtherSources",
         ReasonKind.STATE,

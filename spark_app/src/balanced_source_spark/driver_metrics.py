@@ -38,12 +38,13 @@ class DriverMetrics:
 
     Args:
         source: label of all of them; name of the source, or `embedded`.
+        namespace: label of all of them; of the source, and empty without one.
         port: where to serve them; None: nowhere.
     """
 
-    def __init__(self, source: str, *, port: int | None) -> None:
+    def __init__(self, source: str, *, namespace: str = "", port: int | None) -> None:
         self.registry = CollectorRegistry()
-        self._source = source
+        self._of = (namespace, source)
         self._lag = self._gauge(
             "lag_records", "Records not yet read; no series while unknown.", "reader"
         )
@@ -78,19 +79,19 @@ class DriverMetrics:
         for gauge in (self._lag, self._planned, self._splits, self._behind):
             gauge.clear()  # readers and splits that are gone
         for reader, load in seen.readers.items():
-            labels = (self._source, str(reader))
+            labels = (*self._of, str(reader))
             if load.lag is not None:
                 self._lag.labels(*labels).set(load.lag)
             self._planned.labels(*labels).set(load.records)
             self._splits.labels(*labels).set(load.splits)
         for split_id, millis in seen.behind.items():
             if millis is not None:
-                self._behind.labels(self._source, "/".join(map(str, split_id))).set(millis / 1000)
-        self._unknown.labels(self._source).set(seen.unknown)
-        self._epoch.labels(self._source).set(seen.epoch)
-        self._skew.labels(self._source).set(seen.skew)
+                self._behind.labels(*self._of, "/".join(map(str, split_id))).set(millis / 1000)
+        self._unknown.labels(*self._of).set(seen.unknown)
+        self._epoch.labels(*self._of).set(seen.epoch)
+        self._skew.labels(*self._of).set(seen.skew)
         if aligned_to is not None:
-            self._aligned.labels(self._source).set(aligned_to / 1000)
+            self._aligned.labels(*self._of).set(aligned_to / 1000)
 
     def note_readers(self, figures: Mapping[int, ReaderFigures]) -> None:
         """Set what the tasks of each reader have measured."""
@@ -100,19 +101,17 @@ class DriverMetrics:
             values = (one.records, one.size, one.source, one.downstream, one.first)
             for gauge, value in zip(self._work.values(), values, strict=True):
                 if value is not None:
-                    gauge.labels(self._source, str(reader)).set(value)
+                    gauge.labels(*self._of, str(reader)).set(value)
 
     def note_figures(self, figures: Iterable[Figure]) -> None:
         """Set the connector's own gauges."""
         for figure in figures:
             if figure.name not in self._figures:
                 self._figures[figure.name] = self._gauge(figure.name, figure.text, *figure.labels)
-            self._figures[figure.name].labels(self._source, *figure.labels.values()).set(
-                figure.value
-            )
+            self._figures[figure.name].labels(*self._of, *figure.labels.values()).set(figure.value)
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
-        return Gauge(_PREFIX + name, text, ["source", *labels], registry=self.registry)
+        return Gauge(_PREFIX + name, text, ["namespace", "source", *labels], registry=self.registry)
 
     def _serve(self, port: int) -> None:
         try:

@@ -144,7 +144,12 @@ class PlannerParts:
         # few queries serve any: a web server
         from balanced_source_spark.driver_metrics import DriverMetrics
 
-        return DriverMetrics(self._options.source or "embedded", port=self._options.metrics_port)
+        options = self._options
+        # Without a source, the namespace is only the option's default.
+        source, namespace = (
+            (options.source, options.namespace) if options.source else ("embedded", "")
+        )
+        return DriverMetrics(source, namespace=namespace, port=options.metrics_port)
 
     def _settings(self) -> Mapping[str, Any]:
         """Returns what the newest assignment says; nothing while there is none."""

@@ -54,7 +54,7 @@ class Scene:
         """``helm install`` and ``helm test``; returns what the test said."""
         helm = Helm(self.cluster.run_dir / "helm", control_plane=self.cluster.control_plane)
         values = {
-            "image": {"tag": "dev"},
+            "image": {"repository": "balanced-source/operator", "tag": "dev"},
             "sparkConf": self.cluster.driver_spark_conf,
             "spark": {"jobNamespaces": [JOBS]},
             "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 5},

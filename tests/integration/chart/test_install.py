@@ -56,7 +56,7 @@ def release(
 ) -> Iterator[Helm]:
     helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
     values = {
-        "image": {"tag": "dev"},
+        "image": {"repository": "balanced-source/operator", "tag": "dev"},
         "watchNamespaces": request.param,
         "sparkConf": cluster.driver_spark_conf,
         "metrics": {"port": ports.take()},

@@ -68,3 +68,57 @@ def test_leader_election_can_be_switched_off_by_server_side_apply(
     apply("--set", "leaderElection.enabled=false")
 
     assert strategy(control_plane) == {"type": "Recreate"}
+
+
+class Release:
+    """A release of its own in a namespace of its own; the definition is there already."""
+
+    def __init__(self, control_plane: ControlPlane, chart: Path, folder: Path, name: str) -> None:
+        self._plane, self._chart, self._name = control_plane, chart, name
+        self._helm = Helm(folder / "helm", control_plane=control_plane)
+        control_plane.kubectl("create", "namespace", name)
+
+    def __call__(self, verb: str, *settings: str) -> None:
+        """Run helm install, upgrade or uninstall."""
+        chart = () if verb == "uninstall" else (self._chart, "--set", "crds.install=false")
+        self._helm(verb, self._name, *chart, "--namespace", self._name, *settings)
+
+    @property
+    def lease(self) -> dict[str, Any] | None:
+        """The Lease in its namespace."""
+        return self._plane.get("lease", "balanced-source-operator", self._name)
+
+
+def test_an_uninstall_leaves_no_lease_with_a_dead_holder(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path
+) -> None:
+    release = Release(control_plane, chart, tmp_path, "leased")
+    release("install")
+    # as the leader does
+    held = '{"spec": {"holderIdentity": "demo-1", "leaseDurationSeconds": 15}}'
+    name = "lease/balanced-source-operator"
+    control_plane.kubectl("patch", name, "-n", "leased", "--type=merge", "-p", held)
+
+    release("upgrade", "--set", "logging.debug=true")
+    assert release.lease is not None
+    assert release.lease["spec"]["holderIdentity"] == "demo-1", "an upgrade must not touch it"
+
+    release("uninstall")
+    assert release.lease is None
+
+
+def test_a_lease_that_an_operator_has_created_is_left_alone(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path
+) -> None:
+    """Operators of release 0.1.0 did; Helm refuses to install over objects of others."""
+    release = Release(control_plane, chart, tmp_path, "older")
+    metadata = {"name": "balanced-source-operator", "namespace": "older"}
+    control_plane.apply(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    )
+
+    release("install")
+    release("upgrade", "--set", "logging.debug=true")
+    release("uninstall")
+
+    assert release.lease is not None

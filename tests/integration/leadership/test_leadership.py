@@ -93,6 +93,34 @@ async def test_one_serves_and_its_successor_begins_at_once(
         await within(10, second.task)
 
 
+async def test_a_lease_without_a_holder_is_taken(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """The chart makes it."""
+    metadata = {"name": LEASE_NAME, "namespace": namespace}
+    control_plane.apply(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    )
+    async with client_of(control_plane) as client:
+        leader = Replica(client, namespace, "leader")
+        await within(20, leader.serving.wait())
+        leader.stop.set()
+        await within(10, leader.task)
+
+
+async def test_a_standby_ends_beside_a_lease_without_a_holder(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    metadata = {"name": LEASE_NAME, "namespace": namespace}
+    control_plane.apply(
+        {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    )
+    async with client_of(control_plane) as client:
+        replica = Replica(client, namespace, "stopped")
+        replica.stop.set()
+        await within(20, replica.task)
+
+
 async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, namespace: str) -> None:
     async with client_of(control_plane) as client:
         leader = Replica(client, namespace, "leader")

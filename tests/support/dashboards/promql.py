@@ -36,7 +36,7 @@ SOURCE: Final = Selector("balanced_source_", ('namespace="$namespace"', 'source=
 """Metrics of the operator about the chosen source."""
 
 DRIVER: Final = Selector("balanced_source_host_", ('namespace=~"$namespace|"', 'source="$source"'))
-"""Metrics of the chosen source's drivers. Only a scrape configuration gives them a namespace, so
+"""Metrics of the chosen source's drivers. Those of older images have no namespace of their own, so
 that series without one are taken too."""
 
 

@@ -16,7 +16,7 @@ unknown is never shown as zero.
 
 def page() -> str:
     """Return the page."""
-    driver = DriverMetrics("orders", port=None)
+    driver = DriverMetrics("orders", namespace="jobs", port=None)
     parts = [head("Metrics", "the registries of operator and driver", TEXT)]
     for title, registry in (("Operator", Metrics().registry), ("Driver", driver.registry)):
         parts.append(

@@ -118,6 +118,32 @@ async def test_it_has_the_source_its_objects_events_and_logs(scene: Scene) -> No
     assert not any("hunter2" in item.text for item in items.values())
 
 
+def event(about: str, kind: str = "Pod") -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "default", "name": f"{about}.{kind}"},
+        "involvedObject": {"name": about, "kind": kind},
+        "message": f"of {about}.",
+    }
+
+
+async def test_events_are_those_of_the_source_and_of_no_other(scene: Scene) -> None:
+    """`orders-eu` is another source, and so is `orders-2`, whose objects look like applications."""
+    ours = ("orders-12", "orders-1-0a1b-exec-3", "orders-readers-0", "orders-h1-5b1f7c-1-driver")
+    others = ("orders-eu-1-driver", "orders-eu-enumerator", "orders-2-1-driver", "orders-gone-1")
+    for name in ("orders-eu", "orders-2"):
+        body = source_body()
+        body["metadata"] = {**body["metadata"], "name": name, "uid": f"uid-of-{name}"}
+        scene.server.add(BALANCED_SOURCE, body)
+        scene.server.add(EVENT, event(name, BALANCED_SOURCE.kind))
+    for name in (*ours, *others):
+        scene.server.add(EVENT, event(name))
+
+    text = (await scene.items())["events.yaml"].text
+
+    assert [name for name in ours if f"of {name}." not in text] == []
+    assert [name for name in (*others, "orders-eu", "orders-2") if f"of {name}." in text] == []
+
+
 async def test_what_cannot_be_read_is_named_and_the_rest_is_there(scene: Scene) -> None:
     del scene.api.answers[PODS]
     items = await scene.items()

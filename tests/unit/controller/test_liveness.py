@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.coordinator import CoordinatorState, HostRole, HostState
 from balanced_source.documents.report import (
     MILLIS_BEHIND,
     HostReport,
     millis_behind,
+    records_behind,
     seconds_behind,
 )
 from balanced_source_operator.controller.liveness import ALIVE, Liveness, newest_report
@@ -60,3 +61,18 @@ def test_the_slowest_host_tells_how_far_the_source_is_behind() -> None:
     silent = newest_report(CoordinatorState(hosts={**hosts, "1": HostState()}))
     assert silent is not None
     assert MILLIS_BEHIND not in silent.metrics
+
+
+def test_lag_is_a_sum_over_all_hosts_or_unknown() -> None:
+    some, unknown = make_report(lag=3), make_report(lag=None)
+    assert records_behind([some, make_report(lag=0)]) == 3
+    assert records_behind([some, unknown]) is None, "a host that does not know its lag"
+    assert records_behind([some, None]) is None, "a host that has not reported"
+    assert records_behind([]) is None, "unknown is never shown as zero"
+
+
+def test_a_source_that_all_hosts_leave_has_an_unknown_lag() -> None:
+    leaving = HostState(report=make_report(lag=5), role=HostRole.LEAVING)
+    told = newest_report(CoordinatorState(hosts={"0": leaving, "1": leaving}))
+    assert told is not None
+    assert told.lag is None

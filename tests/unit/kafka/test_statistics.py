@@ -40,11 +40,11 @@ def test_the_worst_broker_counts() -> None:
 
 
 def test_statistics_are_metrics_by_cluster() -> None:
-    metrics = DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
 
     metrics.note_figures(broker_figures({"east": BrokerStatistics(connected=3, rtt=0.5)}))
 
-    labels = {"source": "orders", "cluster": "east"}
+    labels = {"namespace": "jobs", "source": "orders", "cluster": "east"}
     assert (
         metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels)
         == 3
@@ -55,12 +55,12 @@ def test_statistics_are_metrics_by_cluster() -> None:
 
 
 def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
-    metrics = DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
 
     seen = parse(json.dumps({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 0}}}}))
     metrics.note_figures(broker_figures({"east": seen}))
 
-    labels = {"source": "orders", "cluster": "east"}
+    labels = {"namespace": "jobs", "source": "orders", "cluster": "east"}
     assert (
         metrics.registry.get_sample_value("balanced_source_host_kafka_brokers_connected", labels)
         == 1

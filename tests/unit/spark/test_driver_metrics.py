@@ -11,7 +11,7 @@ A, B = ("k", "t", 0), ("k", "t", 1)
 
 
 def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
-    metrics = DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
     two = StreamOffset(
         epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5}
     )
@@ -21,14 +21,15 @@ def test_each_reader_has_its_lag_and_readers_that_are_gone_have_none() -> None:
 
     def lag(reader: str) -> float | None:
         return metrics.registry.get_sample_value(
-            "balanced_source_host_lag_records", {"source": "orders", "reader": reader}
+            "balanced_source_host_lag_records",
+            {"namespace": "jobs", "source": "orders", "reader": reader},
         )
 
     metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=2500)
     assert (lag("0"), lag("1")) == (4, 1)
     assert (
         metrics.registry.get_sample_value(
-            "balanced_source_host_aligned_to_seconds", {"source": "orders"}
+            "balanced_source_host_aligned_to_seconds", {"namespace": "jobs", "source": "orders"}
         )
         == 2.5
     )
@@ -42,10 +43,10 @@ def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
 
     A second split of the reader adds 9 … 0.
     """
-    metrics, told = DriverMetrics("orders", port=None), list[float | None]()
+    metrics, told = DriverMetrics("orders", namespace="jobs", port=None), list[float | None]()
 
     def pending() -> float | None:
-        labels = {"source": "orders", "reader": "0"}
+        labels = {"namespace": "jobs", "source": "orders", "reader": "0"}
         return metrics.registry.get_sample_value("balanced_source_host_lag_records", labels)
 
     def read(*splits: SplitId, at: int) -> None:
@@ -70,11 +71,11 @@ def test_the_number_of_pending_records_falls_as_they_are_read() -> None:
 
 def test_an_unknown_lag_has_no_series() -> None:
     """Neither 0 nor the last value that was known: an autoscaler would believe both."""
-    metrics = DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
     two = StreamOffset(
         epoch=1, parallelism=2, readers=(0, 1), owners={A: 0, B: 1}, positions={A: 5, B: 5}
     )
-    labels = {"source": "orders"}
+    labels = {"namespace": "jobs", "source": "orders"}
 
     metrics.note(observe(two, two, {A: 9, B: 6}), aligned_to=None)
     metrics.note(observe(two, two, {A: 9}), aligned_to=None)
@@ -90,13 +91,16 @@ def test_an_unknown_lag_has_no_series() -> None:
 
 
 def test_each_split_has_its_time_behind_and_splits_that_are_gone_or_unknown_have_none() -> None:
-    metrics = DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
     two = StreamOffset(
         epoch=1, parallelism=1, readers=(0,), owners={A: 0, B: 0}, positions={A: 5, B: 5}
     )
 
     def behind() -> list[float | None]:
-        labels = [{"source": "orders", "split": split} for split in ("k/t/0", "k/t/1")]
+        labels = [
+            {"namespace": "jobs", "source": "orders", "split": split}
+            for split in ("k/t/0", "k/t/1")
+        ]
         return [
             metrics.registry.get_sample_value("balanced_source_host_split_behind_seconds", known)
             for known in labels

@@ -151,6 +151,17 @@ def millis_behind(reports: Iterable[HostReport]) -> int | None:
     return max(known) if known and len(known) == len(found) else None
 
 
+def records_behind(reports: Iterable[HostReport | None]) -> int | None:
+    """Return the lag of hosts together, in records.
+
+    None while it is unknown, because a host has not reported or does not know its lag, or because
+    there is no host. A sum over some of the hosts would look as if the source had caught up.
+    """
+    lags = [None if report is None else report.lag for report in reports]
+    known = [lag for lag in lags if lag is not None]
+    return sum(known) if known and len(known) == len(lags) else None
+
+
 def seconds_behind(reports: Iterable[HostReport]) -> int | None:
     """Return `millis_behind` in seconds, rounded up: 0 says that everything is read."""
     millis = millis_behind(reports)

@@ -3,6 +3,7 @@
 What cannot be read is named, and leaves the others alone.
 """
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -23,6 +24,12 @@ TAIL: Final = 5000
 
 LIMIT: Final = 10 * 1024 * 1024
 """Bytes of each log."""
+
+
+_CHILD: Final = re.compile(
+    r"(enumerator|assignment|readers|documents|\d+|h\d+-[0-9a-f]{6})(-[a-z0-9.-]*)?\Z"
+)
+"""What follows the name of a source and a hyphen in the names of its objects and their pods."""
 
 
 class BundleApi(ClusterApi, Protocol):
@@ -65,7 +72,7 @@ async def collect(api: BundleApi, namespace: str, name: str) -> AsyncIterator[It
     yield _manifest("source.yaml", body)
     yield await _read("versions.yaml", lambda: _versions(api))
     yield await _read("doctor.txt", lambda: _doctor(api, namespace, name))
-    yield await _read("events.yaml", lambda: _events(api, namespace, name))
+    yield await _read("events.yaml", lambda: _events(api, Identity.of(body)))
     async for item in _children(api, Identity.of(body)):
         yield item
     async for item in _operators(api):
@@ -99,18 +106,34 @@ async def _doctor(api: BundleApi, namespace: str, name: str) -> str:
     return redacted_text("\n".join(lines) + "\n")
 
 
-async def _events(api: BundleApi, namespace: str, name: str) -> str:
-    """Of the source and of everything whose name begins with its name: applications and pods."""
-    found = await api.list(EVENT, namespace, selector="")
-    chosen = [
-        event for event in found if _object(event) == name or _object(event).startswith(f"{name}-")
-    ]
+async def _events(api: BundleApi, identity: Identity) -> str:
+    """Of the source and of its objects, also of those that are gone: applications and pods."""
+    found = await api.list(EVENT, identity.namespace, selector="")
+    sources = await _sources(api, identity)
+    chosen = [event for event in found if _is_about(event, identity, sources)]
     return _yaml([redacted(event) for event in sorted(chosen, key=_moment)])
 
 
-def _object(event: Manifest) -> str:
+async def _sources(api: BundleApi, identity: Identity) -> frozenset[str]:
+    """Return the names of all sources of the namespace, as far as they may be read."""
+    try:
+        bodies = await api.list(BALANCED_SOURCE, identity.namespace, selector="")
+    except KubernetesError:
+        bodies = []
+    return frozenset({identity.name, *(str(body["metadata"]["name"]) for body in bodies)})
+
+
+def _is_about(event: Manifest, identity: Identity, sources: frozenset[str]) -> bool:
+    """Return whether an event is about the source or an object of it, by its name.
+
+    Objects of `orders-eu` and of `orders-2` begin with `orders-`, too: the longest name counts.
+    """
     about: Mapping[str, Any] = event.get("involvedObject") or event.get("regarding") or {}
-    return str(about.get("name", ""))
+    name = str(about.get("name", ""))
+    if about.get("kind") == BALANCED_SOURCE.kind or name == identity.name:
+        return name == identity.name
+    longest = max((s for s in sources if name.startswith(f"{s}-")), key=len, default="")
+    return longest == identity.name and _CHILD.match(name, len(longest) + 1) is not None
 
 
 def _moment(event: Manifest) -> str:

@@ -20,6 +20,7 @@ from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import host_statuses, running_hosts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
+from balanced_source_operator.resources.kinds import PAUSED_ANNOTATION
 from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
 
 READY: Final = "Ready"
@@ -29,6 +30,7 @@ DATA_LOSS: Final = "DataLoss"
 """Only there when records were skipped because they were gone."""
 
 RESTART_PENDING: Final = "RestartPending"
+PAUSED: Final = "Paused"
 """Only there while settings of a running application wait for a restart."""
 
 AUTOSCALING: Final = "Autoscaling"
@@ -77,6 +79,7 @@ def _described(
             ),
             *_data_loss(facts),
             *_restart_pending(facts),
+            *_paused(facts),
             *_autoscaling(facts),
         ],
         "autoscaling": autoscaling_status(facts.verdict),
@@ -138,6 +141,17 @@ def _restart_pending(facts: Facts) -> list[Condition]:
         if pending
         else []
     )
+
+
+def _paused(facts: Facts) -> list[Condition]:
+    """The condition that says why changes of the spec have no effect; absent if they have."""
+    if not facts.is_paused:
+        return []
+    message = (
+        "changes of the spec, except suspend, wait: the source has the annotation"
+        f' {PAUSED_ANNOTATION}: "true". Remove it to apply them'
+    )
+    return [_condition(facts, PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message)]
 
 
 def _autoscaling(facts: Facts) -> list[Condition]:

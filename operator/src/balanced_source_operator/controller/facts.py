@@ -35,6 +35,7 @@ class Facts:
         is_overdue: whether readers have been waited for longer than the gate's deadline.
         last_valid: what is kept of the last valid spec; see `last_valid.kept_text`.
         settings: what is kept of healthy and failed settings; see `rollback.text_of`.
+        is_paused: whether an annotation keeps changes of the spec from taking effect.
         verdict: newest decision of the autoscaler; None without `spec.autoscaling`.
         previous: the status as it is stored. Its numbers stay while the state is not known.
     """
@@ -58,5 +59,6 @@ class Facts:
     is_overdue: bool
     last_valid: str
     settings: str = ""
+    is_paused: bool = False
     verdict: Verdict | None = None
     previous: Mapping[str, Any]

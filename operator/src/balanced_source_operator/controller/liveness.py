@@ -7,7 +7,12 @@ from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json, SplitId
 from balanced_source.coordinator import CoordinatorState
-from balanced_source.documents.report import MILLIS_BEHIND, HostReport, millis_behind
+from balanced_source.documents.report import (
+    MILLIS_BEHIND,
+    HostReport,
+    millis_behind,
+    records_behind,
+)
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.host.reader_figures import joined
 
@@ -121,7 +126,6 @@ def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
     if len(state.hosts) == 1 or not reports:
         return reports[0] if reports else None
     members = [state.hosts[name].report for name in state.members]
-    lags = [report.lag if report is not None else None for report in members]
     newest = max(reports, key=lambda report: report.epoch)
     return replace(
         newest,
@@ -130,7 +134,7 @@ def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
         sequence=sum(report.sequence for report in reports),
         owners=_joined(report.owners for report in reports),
         positions=_joined(report.positions for report in reports),
-        lag=_sum(lags),
+        lag=records_behind(members),
         heartbeat=min(report.heartbeat for report in reports),
         problems=tuple(problem for report in reports for problem in report.problems),
         metrics={
@@ -143,12 +147,6 @@ def newest_report(state: CoordinatorState[Any]) -> HostReport | None:
 
 def _joined(tables: Iterable[Mapping[SplitId, V]]) -> dict[SplitId, V]:
     return {split_id: value for table in tables for split_id, value in table.items()}
-
-
-def _sum(numbers: Sequence[int | None]) -> int | None:
-    known = [number for number in numbers if number is not None]
-    # A sum over some of the hosts would look as if the source had caught up.
-    return sum(known) if len(known) == len(numbers) else None
 
 
 def _metrics(reports: Sequence[HostReport]) -> dict[str, Json]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.resources.kinds import PAUSED_ANNOTATION
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 
 URGENT_FIELDS: Final = ("suspend", "parallelism")
@@ -13,6 +14,12 @@ URGENT_FIELDS: Final = ("suspend", "parallelism")
 def is_suspended(raw: Any) -> bool:
     """Return whether a spec says ``suspend: true``, however invalid the rest of it is."""
     return isinstance(raw, Mapping) and raw.get("suspend") is True
+
+
+def is_paused(body: Mapping[str, Any]) -> bool:
+    """Return whether the annotation of a source says that its spec must not take effect now."""
+    annotations = body["metadata"].get("annotations") or {}
+    return annotations.get(PAUSED_ANNOTATION) == "true"
 
 
 def with_urgent_fields(valid: BalancedSourceSpec, raw: Any) -> BalancedSourceSpec:

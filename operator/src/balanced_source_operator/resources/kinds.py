@@ -17,6 +17,9 @@ FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
 """On a BalancedSource that was restored from a backup: the uid under which its objects were made.
 """
 
+PAUSED_ANNOTATION: Final = f"{GROUP}/paused"
+"""On a BalancedSource: "true" keeps changes of its spec, except `suspend`, from taking effect."""
+
 HOST_LABEL: Final = f"{GROUP}/host"
 """On the objects and pods of further hosts of a source: name of the host.
 

@@ -36,7 +36,7 @@ from balanced_source_operator.controller.translate import (
     to_recalled_source,
     to_source,
 )
-from balanced_source_operator.controller.urgent import is_suspended, with_urgent_fields
+from balanced_source_operator.controller.urgent import is_paused, is_suspended, with_urgent_fields
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
@@ -225,9 +225,8 @@ class SourceRuntime:
         if self._observed.is_deleted:
             return 0.0
         await self._act()
-        self._problems.clear(Reason.INTERNAL_ERROR)
-        self._problems.clear(Reason.STATE_CONFLICT)
-        self._problems.clear(Reason.FOREIGN_OBJECT)
+        for reason in (Reason.INTERNAL_ERROR, Reason.STATE_CONFLICT, Reason.FOREIGN_OBJECT):
+            self._problems.clear(reason)
         self._failing_since = None
         if not self._fleet.has_refused:
             self._api.turn_succeeded()
@@ -256,14 +255,16 @@ class SourceRuntime:
 
         Nothing that fails afterwards may keep the application running.
         """
-        if is_stopped := is_suspended(self._observed.body.get("spec")):
+        body = self._observed.body
+        if is_stopped := is_suspended(body.get("spec")):
             self._decisions = await self._fleet.stop()
         await self._validate()
         if self._desired is not None:
             await self._coordination.turn(self._desired, away=self._fleet.away)
         if not is_stopped:
             self._decisions = await self._run_applications()
-        await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_stopped)
+        is_held = is_stopped or is_paused(body)
+        await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_held)
 
     async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:
@@ -284,7 +285,10 @@ class SourceRuntime:
             self._refreshed_at = time.monotonic()
 
     async def _validate(self) -> None:
-        """Take over the spec if it is valid; else the last valid one stays in effect."""
+        """Take over the spec if it is valid; else, or in a pause, the last one stays in effect."""
+        if is_paused(self._observed.body):
+            self._desired = self._desired or await self._recalled()
+            return
         try:
             self._valid = await self._newest(self._observed.body.get("spec"))
         except (InvalidSpecError, ConnectorError) as error:
@@ -412,11 +416,8 @@ class SourceRuntime:
             await self._announcer.announce(problems_of(self._facts()))
 
     def _facts(self) -> Facts:
-        body, coordinator, now = (
-            self._observed.body,
-            self._coordination.coordinator,
-            time.monotonic(),
-        )
+        body, coordinator = self._observed.body, self._coordination.coordinator
+        now = time.monotonic()
         if coordinator is not None:
             self._pulses.look_at(coordinator.state, now=now)
         enumerator = coordinator.enumerator if coordinator is not None else None
@@ -440,6 +441,7 @@ class SourceRuntime:
             is_overdue=self._waiting.is_over(),
             last_valid=self._last_valid(),
             settings=self._settings(),
+            is_paused=is_paused(body),
             verdict=self._autoscaler.verdict,
             previous=self._stored_status,
         )
@@ -485,10 +487,7 @@ class SourceRuntime:
         self._problems.set("rival", problem)
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
-        """An object of somebody else is a problem.
-
-        One that the garbage collector is about to delete is not yet.
-        """
+        """Report an object of somebody else, unless the garbage collector is about to delete it."""
         if not error.is_passing or self._lasts():
             problem = Problem(reason=Reason.FOREIGN_OBJECT, message=str(error), scope=error.scope)
             self._problems.raise_(Reason.FOREIGN_OBJECT, problem)

@@ -16,7 +16,7 @@ class Condition(Model):
     """A metav1.Condition."""
 
     type: Annotated[str, Field(max_length=316)]
-    """Ready, Progressing, Degraded, DataLoss, RestartPending, or Autoscaling."""
+    """Ready, Progressing, Degraded, DataLoss, RestartPending, Paused, or Autoscaling."""
 
     status: Annotated[str, Field(pattern="^(True|False|Unknown)$")]
     """True, False or Unknown."""

@@ -7,7 +7,7 @@ from typing import Any
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.report import HostReport, seconds_behind
+from balanced_source.documents.report import HostReport, records_behind, seconds_behind
 from balanced_source.documents.storage import FIRST_HOST, Names
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, report_path
@@ -122,7 +122,7 @@ def view_of(
         parallelism=assignment.parallelism if assignment else status.get("readers", 0),
         owners=assignment.owners if assignment else {},
         pending=status.get("pendingSplits"),
-        lag=status.get("lag") if status else _lag(reports),
+        lag=status.get("lag") if status else records_behind(reports),
         behind=status.get("secondsBehind") if status else seconds_behind(reports),
         application=application.get("state", ""),
         conditions=tuple(map(_condition, status.get("conditions", ()))),
@@ -149,11 +149,6 @@ def _host(found: Mapping[str, Any]) -> HostView:
         lag=found.get("lag"),
         epoch=int(found.get("acknowledgedEpoch", 0)),
     )
-
-
-def _lag(reports: Sequence[HostReport]) -> int | None:
-    lags = [report.lag for report in reports if report.lag is not None]
-    return sum(lags) if lags and len(lags) == len(reports) else None
 
 
 def _adopted(reports: Sequence[HostReport]) -> Adopted:
