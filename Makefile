@@ -200,13 +200,16 @@ bench-read: native ## Reading beside Spark's own Kafka source, default and tuned
 bench-read-all: native ## All cases and Flink; resumable: cases kept in KEEP (bench-read.kept) are not measured again
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read --all --flink --keep $(or $(KEEP),bench-read.kept) $(ARGS)
 
+bench-files: install ## Reading files beside Spark's own file stream source (QUICK=1: small folders, five minutes)
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_files $(if $(QUICK),--quick,) $(ARGS)
+
 bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
 
 test-alerts: install ## The alerts of the chart, played by promtool, and the queries of its dashboards (fetched from Debian if missing)
 	@PYTHONPATH=tests $(RUN) alerts
 
-.PHONY: test-alerts native test-native bench-read bench-read-all bench-tune
+.PHONY: test-alerts native test-native bench-read bench-read-all bench-files bench-tune
 
 soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=1: three minutes): does anything grow?
 	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)
