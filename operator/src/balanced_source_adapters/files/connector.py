@@ -155,8 +155,11 @@ class FilesCodec(CallCodec):
         if not isinstance(call, ListFiles):
             raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
         measure = {} if call.measure is None else {"measure": call.measure.to_json()}
-        known = {name: value for name, value in asdict(call).items() if name != "measure"}
-        return {**known, "store": call.store.to_json(), **measure}
+        # Drivers of former releases know neither of the two: they are left out where unset.
+        schema = {"schema": call.schema} if call.schema else {}
+        rare = ("measure", "schema")
+        known = {name: value for name, value in asdict(call).items() if name not in rare}
+        return {**known, "store": call.store.to_json(), **measure, **schema}
 
     def call_from_json(self, data: Json) -> ListFiles:
         known = {**data, "paths": tuple(data["paths"]), "store": Store.from_json(data["store"])}

@@ -49,6 +49,17 @@ OPTIONS: Final = (
         ),
     ),
     Option(
+        name="inferSchema",
+        group=_READ,
+        default="`false`",
+        is_embedded=True,
+        meaning=(
+            "Whether the columns are inferred from up to 10 files when the query starts. A stream"
+            " needs `stateDir`, which keeps them: later starts take the columns from there. Absent:"
+            " `schema` says them."
+        ),
+    ),
+    Option(
         name="columns",
         group=_READ,
         meaning=(

@@ -18,6 +18,7 @@ from balanced_source.connectors.files.source import (
     Store,
     page_of,
     position_of,
+    schema_of,
     with_position,
 )
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
@@ -47,6 +48,7 @@ __all__ = [
     "is_visible",
     "page_of",
     "position_of",
+    "schema_of",
     "take",
     "with_position",
 ]
