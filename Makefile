@@ -82,8 +82,9 @@ proof: install ## Explore the protocol on the real code, and find all seeded bug
 
 CHAOS ?= 16
 FULL ?= 4
-chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N; ARGS="--seed 7")
-	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) $(ARGS)
+FILES ?= 4
+chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N FILES=N; ARGS="--seed 7")
+	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) --files $(FILES) $(ARGS)
 
 .PHONY: chaos
 

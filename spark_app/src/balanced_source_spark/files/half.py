@@ -38,6 +38,8 @@ class FilesSparkHalf(SparkHalf[FileReadOptions]):
 
     def source(self, options: Mapping[str, str], choices: Choices) -> FilesSource:
         source = files_source(options, is_batch=choices.is_batch)
+        # A part of a hybrid source is read once, whatever appears in its folder later.
+        source = replace(source, lists_again=choices.is_stream and not choices.is_part)
         if not file_read_options(options).is_inferred:
             return source
         check_inferring(options, choices)

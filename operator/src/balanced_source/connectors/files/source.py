@@ -10,6 +10,7 @@ from balanced_source.api import (
     STOP,
     Measure,
     Position,
+    SplitEnumeratorContext,
     SplitId,
     SupportsSwitchFrom,
     SwitchPosition,
@@ -17,7 +18,13 @@ from balanced_source.api import (
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
-from balanced_source.connectors.pull import ListSplits, Page, PagedPullSource
+from balanced_source.connectors.pull import (
+    ListSplits,
+    Page,
+    PagedPullSource,
+    PagingSplitEnumerator,
+    PullState,
+)
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
 
@@ -141,6 +148,8 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         may_repeat: see `SplitListing`.
         measure: see `ListFiles`.
         schema: see `ListFiles`.
+        lists_again: whether a source with an end that is restored lists again, and reads what is
+            new since: each start of a query is a life of its own.
     """
 
     paths: tuple[str, ...]
@@ -156,6 +165,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     may_repeat: bool = False
     measure: Measure | None = None
     schema: str = ""
+    lists_again: bool = False
 
     @property
     def kind(self) -> str:
@@ -181,6 +191,14 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
             measure=self.measure,
             schema=self.schema,
         )
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[BlockSplit], state: PullState[BlockSplit]
+    ) -> PagingSplitEnumerator[BlockSplit]:
+        if self.lists_again and state.cursor is not None:
+            # The end that the former query had does not count for this one.
+            state = replace(state, is_listed=False, cursor={**state.cursor, "until": None})
+        return PagingSplitEnumerator(context, self, state)
 
     def priority(self, split: BlockSplit) -> int:
         """The largest blocks go first, so that no reader begins one when the others are done."""
