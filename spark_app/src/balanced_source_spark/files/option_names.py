@@ -199,4 +199,14 @@ OPTIONS: Final = (
             " environment."
         ),
     ),
+    Option(
+        name="s3NotificationQueue",
+        group=_STORE,
+        is_embedded=True,
+        meaning=(
+            "URL of an SQS queue into which the store puts events of created objects, for this"
+            " query alone. Then most looks read the queue instead of listing. Needs"
+            " `discoveryInterval`."
+        ),
+    ),
 )

@@ -122,6 +122,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
         ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
         names_grow=flag(options, "namesGrow", default=False),
         may_repeat=flag(options, "allowRepeat", default=False),
+        queue=_queue(options),
     )
 
 
@@ -159,6 +160,18 @@ def _store(options: Mapping[str, str]) -> Store:
     if secret is not None:
         checked_object(secret, field="option s3Secret")
     return Store(endpoint=endpoint, region=options.get("s3region", ""), secret=secret)
+
+
+def _queue(options: Mapping[str, str]) -> str:
+    name = "s3NotificationQueue"
+    queue = options.get(name.lower(), "")
+    if queue and not (urlsplit(queue).scheme in ("http", "https") and urlsplit(queue).netloc):
+        raise rejected(name, f"expected the URL of a queue, not {shown(queue)}")
+    if queue and "discoveryinterval" not in options:
+        raise rejected(name, "needs the option discoveryInterval: events tell of later objects")
+    if queue and not all(map(is_s3, _paths(options))):
+        raise rejected(name, "has no meaning for local files: leave it out")
+    return queue
 
 
 def _character(

@@ -4,13 +4,15 @@ Blocks of files are the splits. They are listed page by page, given to readers t
 and forgotten when they are read. What is remembered of them is a `Cursor` of bounded size.
 """
 
-from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
+from balanced_source.connectors.files.cursor import WINDOW, Cursor, Extent, Key, Seen, Taken, take
 from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
 from balanced_source.connectors.files.source import (
     KIND,
     LATE,
+    PAGE,
     SPLIT_BYTES,
+    WHOLE_EVERY,
     FilesSource,
     Listed,
     ListFiles,
@@ -26,17 +28,22 @@ from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, bloc
 __all__ = [
     "KIND",
     "LATE",
+    "PAGE",
     "SCOPE",
     "SPLIT_BYTES",
+    "WHOLE_EVERY",
+    "WINDOW",
     "BlockSplit",
     "Cursor",
     "Extent",
     "File",
     "FilesSource",
     "Format",
+    "Key",
     "ListFiles",
     "Listed",
     "OnLoss",
+    "Seen",
     "Store",
     "Taken",
     "base_of",

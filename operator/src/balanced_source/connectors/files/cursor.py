@@ -65,6 +65,9 @@ class Extent(enum.Enum):
     REST = enum.auto()
     """Those behind the horizon that the listing before has shown."""
 
+    NAMED = enum.auto()
+    """Some that a notification has named. Others may be there, so the horizon stays."""
+
 
 class Counter(NamedTuple):
     """The files of one bucket: how many, and the exclusive or of their hashes."""
@@ -206,7 +209,9 @@ def take(
     newest = max([cursor.newest, *(file.modified for file in taken)])
     # The horizon must not pass new files that wait for the next page.
     left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
-    horizon = _horizon(cursor.horizon, _taken(behind, window, left), newest=newest, late=late)
+    horizon = cursor.horizon
+    if extent is not Extent.NAMED:
+        horizon = _horizon(horizon, _taken(behind, window, left), newest=newest, late=late)
     before = sifted.before if is_whole else dict(cursor.before)
     for file in behind:
         if Key(file.modified, file.path) <= horizon:
@@ -220,7 +225,7 @@ def take(
         late=cursor.late + too_late,
         changed=cursor.changed + len(changed),
         floor=cursor.floor
-        if extent is Extent.REST
+        if extent in (Extent.REST, Extent.NAMED)
         else _floor(behind, horizon, sifted.nearest.lowest),
         partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )

@@ -107,6 +107,7 @@ class ListFiles(ListSplits):
             nothing.
         schema: columns that were inferred from files, as DDL. The first listing stores them, and
             later ones with others are refused; empty: they are not the enumerator's business.
+        queue: URL of a queue with notifications of new objects; empty: there is none.
     """
 
     scope: str
@@ -122,6 +123,7 @@ class ListFiles(ListSplits):
     names_grow: bool = False
     measure: Measure | None = None
     schema: str = ""
+    queue: str = ""
 
     @property
     def floor(self) -> str:
@@ -148,6 +150,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         may_repeat: see `SplitListing`.
         measure: see `ListFiles`.
         schema: see `ListFiles`.
+        queue: see `ListFiles`.
         lists_again: whether a source with an end that is restored lists again, and reads what is
             new since: each start of a query is a life of its own.
     """
@@ -165,6 +168,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     may_repeat: bool = False
     measure: Measure | None = None
     schema: str = ""
+    queue: str = ""
     lists_again: bool = False
 
     @property
@@ -190,6 +194,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
             names_grow=self.names_grow,
             measure=self.measure,
             schema=self.schema,
+            queue=self.queue,
         )
 
     def restore_enumerator(
