@@ -164,7 +164,7 @@ def _store(options: Mapping[str, str]) -> Store:
 
 def _queue(options: Mapping[str, str]) -> str:
     name = "s3NotificationQueue"
-    queue = options.get(name.lower(), "")
+    queue = options.get("s3notificationqueue", "")
     if queue and not (urlsplit(queue).scheme in ("http", "https") and urlsplit(queue).netloc):
         raise rejected(name, f"expected the URL of a queue, not {shown(queue)}")
     if queue and "discoveryinterval" not in options:
