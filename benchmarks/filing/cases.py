@@ -39,16 +39,29 @@ class Growing:
     times: int = 5
 
 
-Case = Backlog | Growing
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A bucket that is listed as a whole, without Spark.
+
+    Attributes:
+        objects: in the bucket.
+    """
+
+    objects: int
+
+
+Case = Backlog | Growing | Listing
 
 FULL: Final[Mapping[str, Case]] = {
     **{f"large-{k}": Backlog(kind=k, files=300, size=10 * MIB) for k in KINDS},
     **{f"small-{k}": Backlog(kind=k, files=50_000, size=10 * KIB) for k in KINDS},
     "growing": Growing(steps=(10_000, 50_000, 200_000)),
+    "listing": Listing(objects=1_000_000),
 }
 
 QUICK: Final[Mapping[str, Case]] = {
     **{f"large-{k}": Backlog(kind=k, files=20, size=10 * MIB) for k in KINDS},
     **{f"small-{k}": Backlog(kind=k, files=1000, size=10 * KIB) for k in KINDS},
     "growing": Growing(steps=(1000, 10_000), times=3),
+    "listing": Listing(objects=100_000),
 }

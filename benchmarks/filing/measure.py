@@ -12,8 +12,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from benchmarks.filing.cases import Backlog, Case, Growing
+from benchmarks.filing.cases import Backlog, Case, Growing, Listing
 from benchmarks.filing.folders import fill, grow
+from benchmarks.filing.listing import measure_listing
 from benchmarks.filing.queries import CONTESTANTS, Watch, read_backlog, watching
 from benchmarks.reading.cost import Cost
 from benchmarks.reading.figures import Rounds, of_backlog, summary
@@ -44,7 +45,11 @@ class Parts:
 
 
 def measure(parts: Parts, name: str, case: Case, *, rounds: int) -> dict[str, Any]:
-    """Measure one case of either kind; the files are deleted afterwards."""
+    """Measure one case of any kind; the files are deleted afterwards."""
+    if isinstance(case, Listing):
+        found = measure_listing(case.objects)
+        parts.console.print(f"  listing: {found}", markup=False)
+        return found
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parts.folder))
     try:
         if isinstance(case, Backlog):
