@@ -14,7 +14,7 @@ from testbed.kinesis import ENVIRONMENT
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.thorough]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(1200)]
 
 EXAMPLE = CHECKOUT / "examples" / "kinesis-laptop.yaml"
 PATIENCE = 400

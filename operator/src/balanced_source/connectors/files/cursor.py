@@ -76,6 +76,9 @@ class Counter(NamedTuple):
     digest: int = 0
 
 
+_NONE: Final = Counter()
+
+
 class Seen(NamedTuple):
     """A file in the window: when it was changed, and a hash of its state."""
 
@@ -251,9 +254,10 @@ class _Sifted(NamedTuple):
 def _sifted(cursor: Cursor, listed: Iterable[File], *, keep: int) -> _Sifted:
     found = _Sifted({}, [], Nearest(keep))
     for file in listed:
-        if Key(file.modified, file.path) <= cursor.horizon:
+        # Plain tuples and hashes without a cache: this runs a million times.
+        if (file.modified, file.path) <= cursor.horizon:
             _count(found.before, file)
-        elif _hash(file.path) in cursor.window:
+        elif cursor.window and _digest(file.path) in cursor.window:
             found.known.append(file)
         elif cursor.until is None or file.modified <= cursor.until:
             found.nearest.add(file)
@@ -333,15 +337,17 @@ def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
 
 
 def _count(counters: dict[int, Counter], file: File) -> None:
-    name = _hash(file.path)
-    known = counters.get(name % BUCKETS, Counter())
-    counters[name % BUCKETS] = Counter(
-        known.files + 1, known.digest ^ _hash(f"{file.path}\0{file.identity}")
-    )
+    bucket = _digest(file.path) % BUCKETS
+    files, digest = counters.get(bucket, _NONE)
+    counters[bucket] = Counter(files + 1, digest ^ _digest(f"{file.path}\0{file.identity}"))
 
 
 @lru_cache(maxsize=1 << 15)
 def _hash(text: str) -> int:
+    return _digest(text)
+
+
+def _digest(text: str) -> int:
     return int.from_bytes(
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     )
