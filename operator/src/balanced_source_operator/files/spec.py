@@ -172,7 +172,7 @@ class FilesSpec(Model):
     Compressed text and Binary files are never cut.
     """
 
-    look_ahead: Annotated[int, Field(ge=1, le=100)] = 2
+    look_ahead: Annotated[int, Field(ge=1, le=1000)] = 2
     """Number of blocks that are assigned to each reader ahead.
 
     A micro-batch reads at most these.
