@@ -82,8 +82,9 @@ proof: install ## Explore the protocol on the real code, and find all seeded bug
 
 CHAOS ?= 16
 FULL ?= 4
-chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N; ARGS="--seed 7")
-	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) $(ARGS)
+FILES ?= 4
+chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N FILES=N; ARGS="--seed 7")
+	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) --files $(FILES) $(ARGS)
 
 .PHONY: chaos
 
@@ -206,13 +207,16 @@ bench-read-all: native ## All cases and Flink; resumable: cases kept in KEEP (be
 bench-before: native ## Our reader beside that of another checkout with its .venv, interleaved (BEFORE=FOLDER)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_before $(BEFORE) $(ARGS)
 
+bench-files: install ## Reading files beside Spark's own file stream source (QUICK=1: small folders, five minutes)
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_files $(if $(QUICK),--quick,) $(ARGS)
+
 bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
 
 test-alerts: install ## The alerts of the chart, played by promtool, and the queries of its dashboards (fetched from Debian if missing)
 	@PYTHONPATH=tests $(RUN) alerts
 
-.PHONY: test-alerts native test-native bench-before bench-read bench-read-all bench-tune
+.PHONY: test-alerts native test-native bench-before bench-read bench-read-all bench-files bench-tune
 
 soak: testbed native ## 50 sources with rescales for HOURS (2 by default; SMOKE=1: three minutes): does anything grow?
 	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) soak --hours $(or $(HOURS),$(if $(SMOKE),0.05,2)) $(SOAK)

@@ -62,7 +62,7 @@ def main(  # noqa: PLR0917 - options of the command line
         "scale": scale,
         "machine": machine(beside),
     }
-    results["cases"] = _kept(keep, chosen)
+    results["cases"] = kept(keep, chosen)
     missing = [name for name in chosen if name not in results["cases"]]
     with open_parts(flink=flink and bool(missing)) as parts, _busy(beside):
         for name in missing:
@@ -104,7 +104,7 @@ def _busy(programs: int) -> Iterator[None]:
             process.wait()
 
 
-def _kept(keep: Path | None, chosen: list[str]) -> dict[str, Any]:
+def kept(keep: Path | None, chosen: list[str]) -> dict[str, Any]:
     """Read the cases that an earlier run has kept."""
     if keep is None:
         return {}

@@ -26,11 +26,16 @@ WARM_UP: Final = 60.0
 """Seconds after which measuring begins in any case."""
 
 
-def new_session() -> SparkSession:
-    """With both sources, and settings that both are meant to be run with."""
+def new_session(*, has_kafka: bool = True) -> SparkSession:
+    """With our source and Spark's own, and settings that both are meant to be run with.
+
+    Args:
+        has_kafka: whether Spark's Kafka source is needed: its jars are fetched.
+    """
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    jars = ",".join(str(jar) for jar in sorted(ensure_jars("spark-kafka").glob("*.jar")))
+    found = sorted(ensure_jars("spark-kafka").glob("*.jar")) if has_kafka else []
+    jars = ",".join(str(jar) for jar in found)
     session = (
         SparkSession.builder.master(f"local[{SLOTS}]")
         .appName("bench-read")

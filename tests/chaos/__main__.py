@@ -19,6 +19,7 @@ from rich.console import Console
 
 from balanced_source_spark.kafka import native
 from chaos.light.brokers import NODES, Brokers
+from chaos.light.files import run_files
 from chaos.light.losses import KINDS, RARE
 from chaos.light.run import NOTHING, Outcome, run
 from chaos.light.zygote import Zygote
@@ -38,6 +39,7 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 def main(
     *,
     light: Annotated[int, typer.Option(help="Schedules of the light engine.")] = 16,
+    files: Annotated[int, typer.Option(help="Schedules of the light engine over files.")] = 4,
     full: Annotated[int, typer.Option(help="Schedules of the full engine.")] = 4,
     sources: Annotated[int, typer.Option(help="Sources on the stack of the full engine.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the first schedule; the others count up.")] = 1,
@@ -64,6 +66,7 @@ def main(
                 *_run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)
             ]
             outcomes = [*lights.result(), *fulls]
+        outcomes += _run_files(range(seed, seed + files), run_dir)
         console.print(f"disturbances of brokers: {dict(brokers.counts)}", markup=False)
     is_ok = all(outcome.is_ok for outcome in outcomes)
     if is_ok and folder is None:
@@ -108,6 +111,21 @@ def _run_light(
         return []
     with Zygote() as zygote, ThreadPoolExecutor(lanes, thread_name_prefix="lane") as pool:
         return list(pool.map(one, schedules))
+
+
+def _run_files(seeds: range, run_dir: Path) -> Iterator[Outcome]:
+    """Run schedules over files, one after the other: they need no broker."""
+    if not seeds:
+        return
+    with Zygote() as zygote:
+        for seed in seeds:
+            folder, tell = run_dir / f"files-{seed}", _teller(f"files {seed}")
+            try:
+                outcome = run_files(seed, folder, zygote=zygote, tell=tell)
+            except Exception:  # noqa: BLE001 - see `_run_light`
+                outcome = _given_up(traceback.format_exc())
+            _tell(outcome, seed, "files")
+            yield outcome
 
 
 def _run_full(

@@ -36,7 +36,20 @@ def judge(folder: Path, program: Path) -> dict[str, Any]:
     Raises:
         RuntimeError: the checker failed.
     """
-    command = [sys.executable, "-m", "chaos.checker", str(folder), str(program)]
+    return _judged("chaos.checker", str(folder), str(program))
+
+
+def judge_lines(folder: Path) -> dict[str, Any]:
+    """Have a folder of a schedule over files checked, in a process of its own.
+
+    Raises:
+        RuntimeError: the checker failed.
+    """
+    return _judged("chaos.checker.lines", str(folder))
+
+
+def _judged(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", *arguments]
     # Our own
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())  # noqa: S603
     if not done.stdout:

@@ -1,6 +1,7 @@
 """Decides from broker logs, sink files and log lines whether each record was delivered once.
 
-Imports nothing of this project; a test enforces it. A folder that is checked holds
+Schedules over files are decided by `lines`. Imports nothing of this project; a test enforces it.
+A folder that is checked holds
 
     bounds.json          what is expected: cluster/topic/partition → first offset, and its stop
     dumps/*.csv          what the brokers' logs held, before each destructive fault and at the end

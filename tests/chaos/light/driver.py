@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark import cloudpickle
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from balanced_source.api import IDENTITY
 from balanced_source.documents import stream_offset
@@ -24,7 +25,7 @@ from balanced_source.documents.stream_offset import FINISHED, StreamOffset
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.stream_reader import BalancedStreamReader
 from chaos.light.batch_log import BatchLog
-from chaos.light.sink import COLUMNS, make_valid, new_attempt
+from chaos.light.sink import make_valid, new_attempt
 from chaos.light.task_pool import TaskPool, random_drops
 
 STEPS: Final = (
@@ -57,8 +58,8 @@ class Query:
         settings: dict[str, Any] = json.loads((folder / "driver.json").read_text())
         drops = random_drops(f"{settings['seed']}-{os.getpid()}", settings["drop_share"])
         self._pool = TaskPool(settings["workers"], drops)
-        options = parse_options({**settings["options"], "columns": ",".join(COLUMNS)})
-        self._reader = BalancedStreamReader(options)
+        schema = _struct(settings["schema"]) if settings["schema"] else None
+        self._reader = BalancedStreamReader(parse_options(settings["options"], schema=schema))
         self._pickled = _pickled(self._reader)
         self._offsets, self._commits = (
             BatchLog(folder / "checkpoint" / name) for name in ("offsets", "commits")
@@ -134,6 +135,12 @@ class Query:
         if file.exists() and json.loads(file.read_text()) == step:
             file.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _struct(columns: dict[str, str]) -> StructType:
+    """Return columns as Spark has parsed them, which needs a JVM."""
+    kinds = {"string": StringType, "bigint": LongType, "binary": BinaryType}
+    return StructType([StructField(name, kinds[kind]()) for name, kind in columns.items()])
 
 
 def _pickled(value: Any) -> bytes:

@@ -16,7 +16,7 @@ from chaos.light.brokers import Brokers
 from chaos.light.faults import FAULTS, Scene
 from chaos.light.load import Load
 from chaos.light.losses import LOSSES
-from chaos.light.stage import Stage
+from chaos.light.stage import kafka_stage
 from chaos.light.zygote import Zygote
 from chaos.world import Fault, Schedule
 from testbed.errors import DeadlineError, TestbedError
@@ -79,7 +79,8 @@ def run(
         tell: gets a line per fault.
     """
     began = time.monotonic()
-    scene = Scene(stage=Stage(schedule.world, brokers, folder, zygote), brokers=brokers, loads={})
+    stage = kafka_stage(schedule.world, brokers, folder, zygote)
+    scene = Scene(stage=stage, brokers=brokers, loads={})
     verdict, is_stuck, given_up = NOTHING, False, None
     try:
         is_stuck = not _play(scene, schedule, tell)
@@ -103,7 +104,7 @@ def _play(scene: Scene, schedule: Schedule, tell: Tell) -> bool:
     _produce(scene)
     if not _begin(scene):
         return False
-    _disturb(scene, schedule.faults, tell)
+    disturb(scene, schedule.faults, tell)
     _stop_loads(scene)
     has_ended = _wait_for_the_end(scene, tell)
     scene.stage.close()
@@ -182,7 +183,8 @@ def _write_bounds(scene: Scene) -> None:
     (scene.stage.folder / "bounds.json").write_text(json.dumps(bounds))
 
 
-def _disturb(scene: Scene, faults: tuple[Fault, ...], tell: Tell) -> None:
+def disturb(scene: Scene, faults: tuple[Fault, ...], tell: Tell) -> None:
+    """Let faults happen, each at its time, and undo those that last."""
     due = time.monotonic()
     for fault in faults:
         due = max(due + fault.after, time.monotonic())

@@ -3,6 +3,7 @@
 Each attempt at a micro-batch has a folder, and one file per micro-batch names the valid one.
 
 sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in order of reading
+                                        path,block,digest for lines of files
 sink/<batch>/<attempt>/complete         the attempt is whole
 sink/<batch>/valid                      name of the attempt that counts, replaced atomically
 """
@@ -65,6 +66,8 @@ def make_valid(attempt: Path) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:
+    if "_path" in row:  # of a file
+        return [row["_path"], row["_block_offset"], digest(row["value"].encode())]
     return [
         row["cluster"],
         row["topic"],

@@ -11,7 +11,9 @@ import contextlib
 import json
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
@@ -21,6 +23,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import assignment_path, read_text, state_path
 from chaos.light.brokers import Brokers
+from chaos.light.sink import COLUMNS
 from chaos.light.zygote import Request, Zygote
 from chaos.world import World
 from support.builders import spec_json
@@ -40,17 +43,28 @@ class Stage:
 
     Args:
         world: what is read.
-        brokers: by cluster.
         folder: of this schedule.
         zygote: starts the processes.
+        spec: of the BalancedSource at the start.
+        options: of the query.
+        schema: columns of the rows as Spark has them: name → type; empty where tasks need none.
     """
 
-    def __init__(self, world: World, brokers: Brokers, folder: Path, zygote: Zygote) -> None:
+    def __init__(
+        self,
+        world: World,
+        folder: Path,
+        zygote: Zygote,
+        *,
+        spec: dict[str, Any],
+        options: Mapping[str, str],
+        schema: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._zygote = zygote
         self.world = world
         self.folder = folder
         self.documents = folder / "documents"
-        self.spec = _spec(world, brokers)
+        self.spec = spec
         self.wants_operator = not world.is_embedded
         self.wants_driver = True
         self.failures: list[str] = []
@@ -61,7 +75,7 @@ class Stage:
         self._next_start = {"driver": 0.0, "operator": 0.0}
         self.is_finished = False
         self.documents.mkdir(parents=True, exist_ok=True)
-        self._write_driver_settings(brokers)
+        self._write_driver_settings(options, schema)
         self.write_spec()
 
     # --- the user ---------------------------------------------------------------------------------
@@ -232,14 +246,21 @@ class Stage:
                     return found
         return {}
 
-    def _write_driver_settings(self, brokers: Brokers) -> None:
+    def _write_driver_settings(self, options: Mapping[str, str], schema: Mapping[str, str]) -> None:
         settings = {
-            "options": _options(self.world, brokers, self.documents),
+            "options": dict(options),
+            "schema": dict(schema),
             "workers": self.world.workers,
             "seed": self.world.seed,
             "drop_share": self.world.drop_share,
         }
         (self.folder / "driver.json").write_text(json.dumps(settings))
+
+
+def kafka_stage(world: World, brokers: Brokers, folder: Path, zygote: Zygote) -> Stage:
+    """Return the stage of a source that reads Kafka."""
+    options = _options(world, brokers, folder / "documents")
+    return Stage(world, folder, zygote, spec=_spec(world, brokers), options=options)
 
 
 def _spec(world: World, brokers: Brokers) -> dict[str, Any]:
@@ -265,7 +286,7 @@ def _spec(world: World, brokers: Brokers) -> dict[str, Any]:
 
 
 def _options(world: World, brokers: Brokers, documents: Path) -> dict[str, str]:
-    shared = {"reader": world.reader}
+    shared = {"reader": world.reader, "columns": ",".join(COLUMNS)}
     if world.max_records_per_reader is not None:
         shared["maxRecordsPerReader"] = str(world.max_records_per_reader)
     if not world.is_embedded:

@@ -38,6 +38,7 @@ _PRELOAD: Final = (
     "balanced_source_operator.logs",
     "balanced_source_spark.kafka.native",
     "balanced_source_spark.kafka.range_reader",
+    "balanced_source_spark.files.task_reader",
     "pyarrow",
     "confluent_kafka.admin",
 )

@@ -226,6 +226,27 @@ def test_continuous_discovery_survives_restarts_with_a_small_state(
     assert len(newest_offset.read_text()) < 4000, "blocks that were read have left the offset"
 
 
+def test_inferred_columns_stay_as_they_were_over_a_restart(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    folder, state = tmp_path / "in", tmp_path / "state"
+    folder.mkdir()
+    given = {
+        "path": folder,
+        "fileFormat": "json",
+        "inferSchema": "true",
+        "metadataColumns": "false",
+        "stateDir": state,
+    }
+    for number, record in enumerate(({"id": 1}, {"id": 2, "more": "text"})):
+        (folder / f"{number}.json").write_text(json.dumps(record) + "\n")
+        run(spark, tmp_path, **given)
+
+    found = spark.read.parquet(str(tmp_path / "rows"))
+    assert found.columns == ["id"]
+    assert sorted(row.id for row in found.collect()) == [1, 2]
+
+
 def _await_rows(spark: SparkSession, out: Path, expected: "Counter[str]", query: Any) -> None:
     from testbed.waiting import wait_until
 

@@ -81,6 +81,15 @@ def client(
             "correct the credentials in Secret streams, or their rights",
         ),
         (
+            refused(
+                "InvalidSignatureException",
+                "Signature expired: 20260101T000000Z is now earlier than 20260101T010000Z",
+            ),
+            RefusedDiscoveryError,
+            Reason.AUTHENTICATION_FAILED,
+            "the clock of this machine differs too much",
+        ),
+        (
             refused("AccessDeniedException"),
             RefusedDiscoveryError,
             Reason.NOT_AUTHORIZED,

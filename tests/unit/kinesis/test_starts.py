@@ -65,6 +65,21 @@ def scene() -> Scene:
     return made
 
 
+@pytest.mark.scenario("P12")
+def test_shards_without_records_hold_nothing_up() -> None:
+    """One of four shards has records; each is split, and the children of empty ones are read."""
+    scene = Scene(stream=StreamInMemory(shards=4))
+    scene.stream.put("key")
+    scene.start(Start())
+    assert scene.read() == [0]
+
+    for shard in scene.stream.open():
+        scene.stream.split(shard)
+    scene.put()
+
+    assert scene.read() == list(range(1 + len(KEYS)))
+
+
 @pytest.mark.scenario("P10")
 def test_from_the_oldest_record_everything_is_read(scene: Scene) -> None:
     """Closed shards first, then their children."""

@@ -28,6 +28,7 @@ from balanced_source.connectors.files import (
     File,
     FilesSource,
     Format,
+    Listed,
     ListFiles,
     OnLoss,
     Store,
@@ -40,6 +41,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source_adapters.files.news import News
 from balanced_source_adapters.files.stores import FileStore, inner, store_of
 
 
@@ -81,29 +83,37 @@ class Lister:
 
     Args:
         secrets: resolves the Secret of the store.
+        news: reads notifications; for tests.
     """
 
-    def __init__(self, secrets: SecretReader) -> None:
+    def __init__(self, secrets: SecretReader, news: News | None = None) -> None:
         self._secrets = secrets
         self._rest: tuple[Json, tuple[File, ...]] = (None, ())
+        self._news = news or News(secrets)
 
     def __call__(self, call: AsyncCall) -> Page[BlockSplit]:
         if not isinstance(call, ListFiles):
             raise ContractViolationError(
                 f"the files connector cannot execute a {type(call).__name__}"
             )
+        found = self._found(call)
+        page = self._measured(call, found.page)
+        self._rest = (page.cursor, found.rest)
+        self._news.note(page)
+        return page
+
+    def _found(self, call: ListFiles) -> Listed:
         cursor, rest = self._rest
         if rest and cursor == call.cursor:
             # Listed once, and not once a page; a driver that has restarted lists again.
-            found = page_of(call, rest, Extent.REST)
-        else:
-            store, floor = store_of(call.store, call.paths, self._secrets), call.floor
-            is_partial = bool(floor) and store.is_ordered
-            files = listed(call, store, after=floor if is_partial else "")
-            found = page_of(call, files, Extent.ABOVE_FLOOR if is_partial else Extent.WHOLE)
-        page = self._measured(call, found.page)
-        self._rest = (page.cursor, found.rest)
-        return page
+            return page_of(call, rest, Extent.REST)
+        store = store_of(call.store, call.paths, self._secrets)
+        if (named := self._news.named(call, store)) is not None:
+            return page_of(call, named, Extent.NAMED)
+        floor = call.floor
+        is_partial = bool(floor) and store.is_ordered
+        files = listed(call, store, after=floor if is_partial else "")
+        return page_of(call, files, Extent.ABOVE_FLOOR if is_partial else Extent.WHOLE)
 
     def _measured(self, call: ListFiles, page: Page[BlockSplit]) -> Page[BlockSplit]:
         """Return the page with what the columns of its files say, if that is asked for."""
@@ -155,8 +165,11 @@ class FilesCodec(CallCodec):
         if not isinstance(call, ListFiles):
             raise ContractViolationError(f"a {type(call).__name__} is not a listing of files")
         measure = {} if call.measure is None else {"measure": call.measure.to_json()}
-        known = {name: value for name, value in asdict(call).items() if name != "measure"}
-        return {**known, "store": call.store.to_json(), **measure}
+        # Drivers of former releases do not know these: they are left out where unset.
+        rare = {"schema": call.schema, "queue": call.queue}
+        known = {n: value for n, value in asdict(call).items() if n != "measure" and n not in rare}
+        set_ones = {name: text for name, text in rare.items() if text}
+        return {**known, "store": call.store.to_json(), **measure, **set_ones}
 
     def call_from_json(self, data: Json) -> ListFiles:
         known = {**data, "paths": tuple(data["paths"]), "store": Store.from_json(data["store"])}

@@ -258,7 +258,7 @@ def store_of(store: Store, paths: tuple[str, ...], secrets: SecretReader) -> Fil
         )
         raise RefusedDiscoveryError(why, scope="files") from error
 
-    credentials = _credentials(store.secret, secrets) if store.secret is not None else {}
+    credentials = credentials_of(store.secret, secrets)
     options: dict[str, Any] = dict(credentials)
     if store.region:
         options["region"] = store.region
@@ -278,7 +278,14 @@ def _listing(store: Store, credentials: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _credentials(name: str, secrets: SecretReader) -> dict[str, str]:
+def credentials_of(name: str | None, secrets: SecretReader) -> dict[str, str]:
+    """Return the credentials in a Secret, by pyarrow's names; none without a Secret.
+
+    Raises:
+        RefusedDiscoveryError: the Secret is missing, or lacks a key.
+    """
+    if name is None:
+        return {}
     try:
         found = secrets.read(name)
     except LookupError as error:

@@ -54,6 +54,9 @@ _REFUSED: Final = frozenset(
         "ValidationException",
     }
 )
+_SKEWED: Final = ("Signature expired", "Signature not yet current")
+"""What the service says where the time of a request is more than five minutes off."""
+
 _BAD_POSITION: Final = frozenset({"InvalidArgumentException"})
 
 
@@ -260,6 +263,8 @@ class KinesisClient:
             )
         if code in _REFUSED:
             advice = f"correct the credentials in {self._who()}, or their rights"
+            if "Signature" in code and any(words in text for words in _SKEWED):
+                advice = "the clock of this machine differs too much from the service's: set it"
             reason = (
                 Reason.NOT_AUTHORIZED
                 if "Denied" in code or code == "NotAuthorized"

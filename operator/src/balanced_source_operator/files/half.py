@@ -106,4 +106,5 @@ def _source(spec: FilesSpec) -> FilesSource:
         ahead=spec.look_ahead,
         names_grow=spec.names_grow,
         may_repeat=spec.allow_repeat,
+        queue="" if store is None else store.notification_queue or "",
     )

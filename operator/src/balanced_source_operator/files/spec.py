@@ -18,11 +18,13 @@ from balanced_source_operator.contract.base import (
 
 PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
 ENDPOINT: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
+QUEUE: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9/_.-]+$"
 REGION: Final = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 WORDS: Final[Mapping[str, str]] = {
     PATH: "an absolute path, or an s3:// URL",
     ENDPOINT: "an http or https URL of a host, without a path",
+    QUEUE: "the http or https URL of a queue",
     REGION: "the name of a region",
 }
 """What a pattern asks for."""
@@ -96,6 +98,10 @@ class S3Store(Model):
     """Secret in the namespace of the source with the keys accessKeyId and secretAccessKey, and
     optionally sessionToken. Absent: the credentials of the driver's and the executors' pods."""
 
+    notification_queue: Annotated[str, Field(max_length=512, pattern=QUEUE)] | None = None
+    """URL of an SQS queue into which the store puts events of created objects, for this source
+    alone. Then most looks read the queue instead of listing. Needs discoveryInterval."""
+
 
 class FilesSpec(Model):
     """Files on mounted volumes and in S3-compatible stores. The driver lists them."""
@@ -121,6 +127,10 @@ class FilesSpec(Model):
             rule(
                 "self.format in ['Text', 'Binary'] || has(self.schema)",
                 "schema is required for this format",
+            ),
+            rule(
+                "!has(self.s3) || !has(self.s3.notificationQueue) || has(self.discoveryInterval)",
+                "s3.notificationQueue needs discoveryInterval",
             ),
             rule(
                 "self.paths.all(p, p.startsWith('s3')) || self.paths.all(p, !p.startsWith('s3'))",
@@ -162,7 +172,7 @@ class FilesSpec(Model):
     Compressed text and Binary files are never cut.
     """
 
-    look_ahead: Annotated[int, Field(ge=1, le=100)] = 2
+    look_ahead: Annotated[int, Field(ge=1, le=1000)] = 2
     """Number of blocks that are assigned to each reader ahead.
 
     A micro-batch reads at most these.

@@ -19,6 +19,7 @@ from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source.reasons import Reason
 from balanced_source_adapters.files.stores import FileStore, store_of
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.files.inferring import other_columns
 from balanced_source_spark.files.options import FileReadOptions
 
 _KEY = ("files", "lost")
@@ -45,6 +46,7 @@ class FilesHooks(PlannerHooks):
     def ends(
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
     ) -> Mapping[SplitId, SplitEnd]:
+        self._check_columns()
         known = {s: mark.identity for s, mark in marks.items() if mark.identity is not None}
         for split_id in split_ids:
             identity = known.get(split_id)
@@ -92,6 +94,16 @@ class FilesHooks(PlannerHooks):
 
     def numbers(self) -> Mapping[str, int]:
         return {"skippedBlocks": self._skipped} if self._skipped else {}
+
+    def _check_columns(self) -> None:
+        """Check that the query reads the columns that the enumerator state keeps.
+
+        Raises:
+            InvalidSpecError: they were inferred at two moments, with a new file in between.
+        """
+        stored = self._context.known_settings()[KIND].get("schema")
+        if stored and stored != self._context.query.read.ddl:
+            raise other_columns(stored, self._context.query.read.ddl)
 
     def _look(self, split_id: SplitId, file: File) -> None:
         try:

@@ -49,6 +49,17 @@ OPTIONS: Final = (
         ),
     ),
     Option(
+        name="inferSchema",
+        group=_READ,
+        default="`false`",
+        is_embedded=True,
+        meaning=(
+            "Whether the columns are inferred from up to 10 files when the query starts. A stream"
+            " needs `stateDir`, which keeps them: later starts take the columns from there. Absent:"
+            " `schema` says them."
+        ),
+    ),
+    Option(
         name="columns",
         group=_READ,
         meaning=(
@@ -186,6 +197,16 @@ OPTIONS: Final = (
             "Name of a folder in `secretsDir` with the files `accessKeyId` and `secretAccessKey`,"
             " and optionally `sessionToken`. Absent: the credentials of the driver's and executors'"
             " environment."
+        ),
+    ),
+    Option(
+        name="s3NotificationQueue",
+        group=_STORE,
+        is_embedded=True,
+        meaning=(
+            "URL of an SQS queue into which the store puts events of created objects, for this"
+            " query alone. Then most looks read the queue instead of listing. Needs"
+            " `discoveryInterval`."
         ),
     ),
 )

@@ -29,6 +29,7 @@ class FileReadOptions:
     Attributes:
         kind: format.
         ddl: columns of the data; empty if Spark's own ``schema`` must say.
+        is_inferred: whether `ddl` comes from the files, and not from the user.
         columns: names of the columns to read; empty for all.
         has_metadata: whether rows have the columns of `METADATA`.
         mode: what happens to corrupt records.
@@ -38,6 +39,7 @@ class FileReadOptions:
 
     kind: Format
     ddl: str = ""
+    is_inferred: bool = False
     columns: tuple[str, ...] = ()
     has_metadata: bool = True
     mode: str = MODES[0]
@@ -59,6 +61,7 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
     return FileReadOptions(
         kind=kind,
         ddl=options.get("schema", "") or _OWN_COLUMN.get(kind, ""),
+        is_inferred=flag(options, "inferSchema", default=False),
         columns=tuple(
             name.strip() for name in options.get("columns", "").split(",") if name.strip()
         ),
@@ -82,7 +85,8 @@ def ddl_of(read: FileReadOptions) -> str:
     if not read.ddl:
         raise rejected(
             "schema",
-            f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING",
+            f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING; or"
+            " set inferSchema",
         )
     ddl = selected(read.ddl, read.columns) if read.columns else read.ddl
     added = [f"`{name}` {kind}" for name, kind in METADATA.items()] if read.has_metadata else []
@@ -118,6 +122,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
         ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
         names_grow=flag(options, "namesGrow", default=False),
         may_repeat=flag(options, "allowRepeat", default=False),
+        queue=_queue(options),
     )
 
 
@@ -155,6 +160,18 @@ def _store(options: Mapping[str, str]) -> Store:
     if secret is not None:
         checked_object(secret, field="option s3Secret")
     return Store(endpoint=endpoint, region=options.get("s3region", ""), secret=secret)
+
+
+def _queue(options: Mapping[str, str]) -> str:
+    name = "s3NotificationQueue"
+    queue = options.get("s3notificationqueue", "")
+    if queue and not (urlsplit(queue).scheme in ("http", "https") and urlsplit(queue).netloc):
+        raise rejected(name, f"expected the URL of a queue, not {shown(queue)}")
+    if queue and "discoveryinterval" not in options:
+        raise rejected(name, "needs the option discoveryInterval: events tell of later objects")
+    if queue and not all(map(is_s3, _paths(options))):
+        raise rejected(name, "has no meaning for local files: leave it out")
+    return queue
 
 
 def _character(

@@ -4,13 +4,15 @@ Blocks of files are the splits. They are listed page by page, given to readers t
 and forgotten when they are read. What is remembered of them is a `Cursor` of bounded size.
 """
 
-from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
+from balanced_source.connectors.files.cursor import WINDOW, Cursor, Extent, Key, Seen, Taken, take
 from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
 from balanced_source.connectors.files.source import (
     KIND,
     LATE,
+    PAGE,
     SPLIT_BYTES,
+    WHOLE_EVERY,
     FilesSource,
     Listed,
     ListFiles,
@@ -18,6 +20,7 @@ from balanced_source.connectors.files.source import (
     Store,
     page_of,
     position_of,
+    schema_of,
     with_position,
 )
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
@@ -25,17 +28,22 @@ from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, bloc
 __all__ = [
     "KIND",
     "LATE",
+    "PAGE",
     "SCOPE",
     "SPLIT_BYTES",
+    "WHOLE_EVERY",
+    "WINDOW",
     "BlockSplit",
     "Cursor",
     "Extent",
     "File",
     "FilesSource",
     "Format",
+    "Key",
     "ListFiles",
     "Listed",
     "OnLoss",
+    "Seen",
     "Store",
     "Taken",
     "base_of",
@@ -47,6 +55,7 @@ __all__ = [
     "is_visible",
     "page_of",
     "position_of",
+    "schema_of",
     "take",
     "with_position",
 ]

@@ -65,12 +65,18 @@ class Extent(enum.Enum):
     REST = enum.auto()
     """Those behind the horizon that the listing before has shown."""
 
+    NAMED = enum.auto()
+    """Some that a notification has named. Others may be there, so the horizon stays."""
+
 
 class Counter(NamedTuple):
     """The files of one bucket: how many, and the exclusive or of their hashes."""
 
     files: int = 0
     digest: int = 0
+
+
+_NONE: Final = Counter()
 
 
 class Seen(NamedTuple):
@@ -206,7 +212,9 @@ def take(
     newest = max([cursor.newest, *(file.modified for file in taken)])
     # The horizon must not pass new files that wait for the next page.
     left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
-    horizon = _horizon(cursor.horizon, _taken(behind, window, left), newest=newest, late=late)
+    horizon = cursor.horizon
+    if extent is not Extent.NAMED:
+        horizon = _horizon(horizon, _taken(behind, window, left), newest=newest, late=late)
     before = sifted.before if is_whole else dict(cursor.before)
     for file in behind:
         if Key(file.modified, file.path) <= horizon:
@@ -220,7 +228,7 @@ def take(
         late=cursor.late + too_late,
         changed=cursor.changed + len(changed),
         floor=cursor.floor
-        if extent is Extent.REST
+        if extent in (Extent.REST, Extent.NAMED)
         else _floor(behind, horizon, sifted.nearest.lowest),
         partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )
@@ -246,9 +254,10 @@ class _Sifted(NamedTuple):
 def _sifted(cursor: Cursor, listed: Iterable[File], *, keep: int) -> _Sifted:
     found = _Sifted({}, [], Nearest(keep))
     for file in listed:
-        if Key(file.modified, file.path) <= cursor.horizon:
+        # Plain tuples and hashes without a cache: this runs a million times.
+        if (file.modified, file.path) <= cursor.horizon:
             _count(found.before, file)
-        elif _hash(file.path) in cursor.window:
+        elif cursor.window and _digest(file.path) in cursor.window:
             found.known.append(file)
         elif cursor.until is None or file.modified <= cursor.until:
             found.nearest.add(file)
@@ -328,15 +337,17 @@ def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
 
 
 def _count(counters: dict[int, Counter], file: File) -> None:
-    name = _hash(file.path)
-    known = counters.get(name % BUCKETS, Counter())
-    counters[name % BUCKETS] = Counter(
-        known.files + 1, known.digest ^ _hash(f"{file.path}\0{file.identity}")
-    )
+    bucket = _digest(file.path) % BUCKETS
+    files, digest = counters.get(bucket, _NONE)
+    counters[bucket] = Counter(files + 1, digest ^ _digest(f"{file.path}\0{file.identity}"))
 
 
 @lru_cache(maxsize=1 << 15)
 def _hash(text: str) -> int:
+    return _digest(text)
+
+
+def _digest(text: str) -> int:
     return int.from_bytes(
         hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     )

@@ -10,6 +10,7 @@ from balanced_source.api import (
     STOP,
     Measure,
     Position,
+    SplitEnumeratorContext,
     SplitId,
     SupportsSwitchFrom,
     SwitchPosition,
@@ -17,8 +18,15 @@ from balanced_source.api import (
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
-from balanced_source.connectors.pull import ListSplits, Page, PagedPullSource
+from balanced_source.connectors.pull import (
+    ListSplits,
+    Page,
+    PagedPullSource,
+    PagingSplitEnumerator,
+    PullState,
+)
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source.names import shown
 
 KIND: Final = "files"
 
@@ -37,6 +45,9 @@ SHOWN: Final = 3
 
 _MEASURED: Final = "measured"
 """Member of the cursor; only where something is measured."""
+
+_SCHEMA: Final = "schema"
+"""Member of the cursor; only where columns were inferred."""
 
 
 class OnLoss(enum.StrEnum):
@@ -94,6 +105,9 @@ class ListFiles(ListSplits):
         names_grow: whether the names of new files are greater than those of older ones.
         measure: what is measured of new files, for the part of a hybrid source that follows; None:
             nothing.
+        schema: columns that were inferred from files, as DDL. The first listing stores them, and
+            later ones with others are refused; empty: they are not the enumerator's business.
+        queue: URL of a queue with notifications of new objects; empty: there is none.
     """
 
     scope: str
@@ -108,6 +122,8 @@ class ListFiles(ListSplits):
     cursor: Any
     names_grow: bool = False
     measure: Measure | None = None
+    schema: str = ""
+    queue: str = ""
 
     @property
     def floor(self) -> str:
@@ -133,6 +149,10 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         failure_threshold: see `SplitListing`.
         may_repeat: see `SplitListing`.
         measure: see `ListFiles`.
+        schema: see `ListFiles`.
+        queue: see `ListFiles`.
+        lists_again: whether a source with an end that is restored lists again, and reads what is
+            new since: each start of a query is a life of its own.
     """
 
     paths: tuple[str, ...]
@@ -147,6 +167,9 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     failure_threshold: int = 1
     may_repeat: bool = False
     measure: Measure | None = None
+    schema: str = ""
+    queue: str = ""
+    lists_again: bool = False
 
     @property
     def kind(self) -> str:
@@ -170,7 +193,17 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
             cursor=cursor,
             names_grow=self.names_grow,
             measure=self.measure,
+            schema=self.schema,
+            queue=self.queue,
         )
+
+    def restore_enumerator(
+        self, context: SplitEnumeratorContext[BlockSplit], state: PullState[BlockSplit]
+    ) -> PagingSplitEnumerator[BlockSplit]:
+        if self.lists_again and state.cursor is not None:
+            # The end that the former query had does not count for this one.
+            state = replace(state, is_listed=False, cursor={**state.cursor, "until": None})
+        return PagingSplitEnumerator(context, self, state)
 
     def priority(self, split: BlockSplit) -> int:
         """The largest blocks go first, so that no reader begins one when the others are done."""
@@ -188,8 +221,14 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
 
     def reader_settings(self) -> Mapping[str, Any]:
         scheme = "s3://" if self.paths[0].startswith("s3") else ""
+        schema = {_SCHEMA: self.schema} if self.schema else {}
         return {
-            KIND: {"store": self.store.to_json(), "scheme": scheme, "onLoss": self.on_loss.value}
+            KIND: {
+                "store": self.store.to_json(),
+                "scheme": scheme,
+                "onLoss": self.on_loss.value,
+                **schema,
+            }
         }
 
     def repeat_advice(self) -> str:
@@ -213,6 +252,11 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
 def position_of(cursor: Any) -> SwitchPosition:
     """Return what was measured of the files before a cursor."""
     return SwitchPosition.from_json(None if cursor is None else cursor.get(_MEASURED))
+
+
+def schema_of(cursor: Any) -> str:
+    """Return the columns that were inferred when the source began; empty if none were."""
+    return "" if cursor is None else str(cursor.get(_SCHEMA, ""))
 
 
 def with_position(page: Page[BlockSplit], position: SwitchPosition) -> Page[BlockSplit]:
@@ -240,6 +284,8 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         listed: files that the patterns select, in any order, each once.
         extent: which of them.
     """
+    if why := _other_schema(call):
+        return Listed(Page(cursor=call.cursor, refusal=why))
     found = take(
         Cursor.from_json(call.cursor),
         listed,
@@ -259,8 +305,21 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         )
     ]
     cursor, losses = found.cursor.to_json(), _losses(found.cursor)
+    if call.schema:
+        cursor[_SCHEMA] = call.schema
     return Listed(
         Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest
+    )
+
+
+def _other_schema(call: ListFiles) -> str:
+    """Return why the columns of a query are not those of the source; empty if they are."""
+    stored = schema_of(call.cursor)
+    if not (call.schema and stored) or call.schema == stored:
+        return ""
+    return (
+        f"the columns {shown(call.schema)} are not those that were inferred when the source was"
+        f" first read: {shown(stored)}. Start the query again, or set the option schema"
     )
 
 

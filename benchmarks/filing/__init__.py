@@ -1,0 +1,1 @@
+"""What `make bench-files` measures, and how."""

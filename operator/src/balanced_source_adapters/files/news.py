@@ -1,0 +1,87 @@
+"""Which listings a queue of notifications saves, and when its messages may be deleted."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from balanced_source.api import Json, SecretReader
+from balanced_source.connectors.files import (
+    PAGE,
+    WHOLE_EVERY,
+    WINDOW,
+    Cursor,
+    File,
+    ListFiles,
+    Store,
+    compiled,
+    is_visible,
+)
+from balanced_source.connectors.pull import Page
+from balanced_source_adapters.files.notifications import Notifications
+from balanced_source_adapters.files.stores import FileStore, inner
+
+Opened = Callable[[Store, str, SecretReader], Notifications]
+
+
+class News:
+    """What notifications say between two listings.
+
+    Args:
+        secrets: resolves the Secret of the store.
+        opened: makes the reader of a queue.
+    """
+
+    def __init__(self, secrets: SecretReader, opened: Opened = Notifications) -> None:
+        self._secrets, self._opened = secrets, opened
+        self._queue: Notifications | None = None
+        self._looks = 0
+        self._unstored: tuple[Json, tuple[str, ...]] = (None, ())
+        self._received: tuple[str, ...] = ()
+
+    def named(self, call: ListFiles, store: FileStore) -> tuple[File, ...] | None:
+        """Return the objects that notifications name; None if the call needs a listing.
+
+        Raises:
+            DiscoveryError: the queue or the store does not answer, or refuses to.
+        """
+        if not call.queue:
+            return None
+        self._queue = self._queue or self._opened(call.store, call.queue, self._secrets)
+        self._delete(call, self._queue)
+        self._looks += 1
+        # Between listings every file stays in the window by name, which is bounded.
+        is_full = len(Cursor.from_json(call.cursor).window) >= WINDOW
+        if call.cursor is None or is_full or self._looks % WHOLE_EVERY == 1:
+            return None
+        notices = self._queue.receive()
+        if len(notices.paths) > PAGE:
+            return None
+        self._received = notices.receipts
+        return tuple(_there(selected(call, notices.paths), store))
+
+    def note(self, page: Page[Any]) -> None:
+        """Take note of the answer to a call: its messages are done when its cursor is stored."""
+        if self._received and not page.refusal:
+            self._unstored = (page.cursor, self._received)
+        self._received = ()
+
+    def _delete(self, call: ListFiles, queue: Notifications) -> None:
+        cursor, receipts = self._unstored
+        # The next call starts from the stored cursor. Otherwise the messages come again.
+        if receipts and cursor == call.cursor:
+            queue.delete(receipts)
+        self._unstored = (None, ())
+
+
+def selected(call: ListFiles, paths: Iterable[str]) -> Iterator[str]:
+    """Return the paths that the patterns of a call select."""
+    patterns = [inner(path) for path in call.paths]
+    expressions = [(compiled(pattern), pattern) for pattern in patterns]
+    for path in paths:
+        if any(e.fullmatch(path) and is_visible(path, pattern) for e, pattern in expressions):
+            yield path
+
+
+def _there(paths: Iterable[str], store: FileStore) -> Iterator[File]:
+    for path in paths:
+        if (file := store.stat(path)) is not None:
+            yield file

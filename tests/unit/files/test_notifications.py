@@ -1,0 +1,185 @@
+"""Notifications of new objects save listings, and lose nothing when they are lost."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from balanced_source.connectors.files import (
+    WHOLE_EVERY,
+    WINDOW,
+    Cursor,
+    File,
+    FilesSource,
+    Format,
+    Key,
+    Seen,
+)
+from balanced_source.connectors.pull import Page
+from balanced_source.errors import InvalidSpecError
+from balanced_source_adapters.files import connector
+from balanced_source_adapters.files.connector import FilesCodec, Lister
+from balanced_source_adapters.files.news import News
+from balanced_source_adapters.files.notifications import Notices, created
+from balanced_source_adapters.files.stores import FileStore
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.options import parse_options
+
+SECOND = 1_000_000_000
+QUEUE = "http://queue/1/news"
+
+
+class Memory(FileStore):
+    """Objects, and how often they were listed."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, File] = {}
+        self.listings = 0
+
+    def write(self, name: str, at: int) -> None:
+        path = f"bucket/in/{name}"
+        self.files[path] = File(at * SECOND, path, 9)
+
+    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+        self.listings += 1
+        yield from self.files.values()
+
+    def exists(self, base: str) -> bool:
+        return True
+
+    def stat(self, path: str) -> File | None:
+        return self.files.get(path)
+
+    def open(self, path: str) -> Any:
+        raise FileNotFoundError(path)
+
+
+class Queue:
+    """A queue: message → object. Messages stay until they are deleted."""
+
+    def __init__(self) -> None:
+        self.messages: dict[str, str] = {}
+
+    def receive(self) -> Notices:
+        return Notices(tuple(self.messages.values()), tuple(self.messages))
+
+    def delete(self, receipts: Iterable[str]) -> None:
+        for receipt in receipts:
+            del self.messages[receipt]
+
+
+class Scene:
+    """A lister of a bucket with notifications, and the cursor that an enumerator stores."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.store, self.queue, self.cursor = Memory(), Queue(), None
+        monkeypatch.setattr(connector, "store_of", lambda *_: self.store)
+        secrets = QuerySecrets()
+        self.lister = Lister(secrets, News(secrets, lambda *_: self.queue))  # type: ignore[arg-type, return-value]
+        self.source = FilesSource(
+            paths=("s3://bucket/in",),
+            kind_of_file=Format.TEXT,
+            discovery_interval=1,
+            late=10.0,
+            queue=QUEUE,
+        )
+
+    def arrives(self, name: str, at: int, *, is_told: bool = True) -> None:
+        self.store.write(name, at)
+        if is_told:
+            self.queue.messages[f"message of {name}"] = f"bucket/in/{name}"
+
+    def look(self, *, is_stored: bool = True) -> list[str]:
+        """Return the names of new objects."""
+        page: Page[Any] = self.lister(self.source.list_page(1, self.cursor))
+        assert page.refusal == ""
+        if is_stored:
+            self.cursor = page.cursor
+        return [str(split.file.path).rpartition("/")[2] for split in page.splits]
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene(monkeypatch)
+    made.arrives("first", 100, is_told=False)
+    assert made.look() == ["first"]
+    return made
+
+
+def test_what_a_notification_names_is_read_without_a_listing(scene: Scene) -> None:
+    scene.arrives("second", 101)
+    scene.arrives("hidden/_third", 101)
+
+    assert scene.look() == ["second"]
+    assert scene.look() == []
+    assert scene.store.listings == 1
+
+
+def test_messages_are_deleted_when_what_they_name_is_stored(scene: Scene) -> None:
+    scene.arrives("second", 101)
+
+    assert scene.look(is_stored=False) == ["second"]
+    assert scene.look() == ["second"]
+    assert len(scene.queue.messages) == 1
+    assert scene.look() == []
+    assert scene.queue.messages == {}
+
+
+def test_an_object_without_a_notification_is_found_by_the_next_whole_listing(scene: Scene) -> None:
+    scene.arrives("untold", 101, is_told=False)
+    # So much later that the horizon would have passed the other one.
+    scene.arrives("told", 1000)
+
+    found = [name for _ in range(WHOLE_EVERY) for name in scene.look()]
+
+    assert found == ["told", "untold"]
+    assert scene.store.listings == 2
+
+
+def test_a_message_about_a_deleted_object_is_done(scene: Scene) -> None:
+    scene.queue.messages["gone"] = "bucket/in/gone"
+
+    assert scene.look() == []
+    assert scene.look() == []
+    assert scene.queue.messages == {}
+
+
+def test_a_full_window_asks_for_a_listing(scene: Scene) -> None:
+    window = {number: Seen(100 * SECOND, 1) for number in range(WINDOW)}
+    scene.cursor = Cursor(horizon=Key(0, ""), window=window).to_json()
+
+    scene.look()
+
+    assert scene.store.listings == 2
+
+
+def test_a_driver_of_a_former_release_knows_the_call_without_a_queue() -> None:
+    source = FilesSource(paths=("s3://bucket/in",), kind_of_file=Format.TEXT)
+
+    assert "queue" not in FilesCodec().call_to_json(source.list_page(1, None))
+
+
+def test_events_of_s3() -> None:
+    def event(name: str, key: str) -> dict[str, Any]:
+        return {"eventName": name, "s3": {"bucket": {"name": "b"}, "object": {"key": key}}}
+
+    made, removed = event("ObjectCreated:Put", "a+b/%C3%A9.txt"), event("ObjectRemoved:Delete", "c")
+    assert created(json.dumps({"Records": [made, removed]})) == ("b/a b/é.txt",)
+    for other in ('{"Event": "s3:TestEvent"}', "no json", "[]", '{"Records": [{}]}'):
+        assert created(other) == ()
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({}, "discoveryInterval"),
+        ({"discoveryInterval": "1s", "stateDir": "/s", "path": "/in"}, "local files"),
+        ({"s3NotificationQueue": "news"}, "URL of a queue"),
+    ],
+)
+def test_options_that_do_not_go_together(more: dict[str, str], why: str) -> None:
+    given = {"connector": "files", "path": "s3://b/in", "s3NotificationQueue": QUEUE, **more}
+
+    with pytest.raises(InvalidSpecError, match=why):
+        parse_options(given)
