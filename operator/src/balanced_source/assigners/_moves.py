@@ -95,8 +95,7 @@ def level(held: Holdings, *, ceiling: int) -> list[Step]:
         (s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s)
     )
     moves = {
-        giver: _give(held.places[giver], weights, loads[giver], ceiling, takers)
-        for giver in givers
+        giver: _give(held.places[giver], weights, loads[giver], ceiling, takers) for giver in givers
     }
     held.move_all(moves)
     return [
