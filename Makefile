@@ -190,13 +190,16 @@ test-native: native ## The native reader's own tests and lints
 bench-enumerator: install ## Time, memory and bytes of 1 000 … 1 000 000 splits (ARGS="--splits 1000 --repeats 1")
 	@PYTHONPATH=. $(RUN) benchmarks.bench_enumerator $(ARGS)
 
+bench-planner: install ## What planning a micro-batch of 16, 1 000 and 10 000 splits costs (ARGS="--splits 1000 --batches 10")
+	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_planner $(ARGS)
+
 bench-autoscale: install ## spec.autoscaling beside a horizontal pod autoscaler on lag, simulated (ARGS="--seed 1 --recorded FILE")
 	@PYTHONPATH=. $(RUN) benchmarks.autoscaling $(ARGS)
 
 bench-operator: testbed ## What the operator costs: 1 and 20 sources, or a curve (ARGS="--sources 1,30,100,300,1000")
 	@PYTHONPATH=tests:. $(RUN) benchmarks.operator_scale $(ARGS)
 
-.PHONY: bench-enumerator bench-autoscale bench-operator
+.PHONY: bench-enumerator bench-planner bench-autoscale bench-operator
 
 bench-read: native ## Reading beside Spark's own Kafka source, default and tuned (QUICK=1: a subset; FLINK=1: Flink too)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_read $(if $(QUICK),--quick,) $(if $(FLINK),--flink,) $(ARGS)

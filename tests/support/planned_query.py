@@ -17,7 +17,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaSource
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host.ends import Mark, SplitEnd, needs_check
+from balanced_source.host.ends import Mark, SplitEnd, doubtful
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.host_runtime import HostRuntime
@@ -48,7 +48,9 @@ class BrokerAdmin:
     def ends(
         self, cluster: KafkaCluster, split_ids: Iterable[SplitId], marks: Mapping[SplitId, Mark]
     ) -> dict[SplitId, SplitEnd]:
-        return {s: self._checked(s, marks.get(s)) for s in split_ids if s in self.broker.ends}
+        answers = {s: self._answer(s) for s in split_ids if s in self.broker.ends}
+        suspects = doubtful(marks, answers) if self.answers_checks else {}
+        return answers | {s: self._checked(answers[s], mark, s) for s, mark in suspects.items()}
 
     def close(self) -> None:
         """Nothing is open."""
@@ -59,11 +61,11 @@ class BrokerAdmin:
         self.cuts[split_id] = at
         self.broker.ends[split_id] = end
 
-    def _checked(self, split_id: SplitId, mark: Mark | None) -> SplitEnd:
+    def _answer(self, split_id: SplitId) -> SplitEnd:
         identity = self.broker.topic_ids.get((str(split_id[0]), str(split_id[1])))
-        answer = SplitEnd(end=self.broker.ends[split_id], identity=identity, term=self.term)
-        if mark is None or not needs_check(mark, answer) or not self.answers_checks:
-            return answer
+        return SplitEnd(end=self.broker.ends[split_id], identity=identity, term=self.term)
+
+    def _checked(self, answer: SplitEnd, mark: Mark, split_id: SplitId) -> SplitEnd:
         is_older = mark.term is not None and mark.term < self.term
         cut = self.cuts.get(split_id, mark.position) if is_older else answer.end
         return replace(answer, checked=mark, cut=cut if cut < mark.position else None)

@@ -95,6 +95,7 @@ class Ends:
         self._patience = patience
         self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
         self._members: Mapping[str, Collection[SplitId]] = {}
+        self._listed: list[SplitId] = []
         self._pending: dict[
             str, tuple[Collection[SplitId], Future[Mapping[SplitId, SplitEnd]]]
         ] = {}
@@ -134,9 +135,7 @@ class Ends:
 
         Those of `silent` ones are old.
         """
-        scopes: dict[str, list[SplitId]] = {}
-        for split_id in split_ids:
-            scopes.setdefault(self._scope_of(split_id), []).append(split_id)
+        scopes = self._by_scope(list(split_ids))
         self._members = scopes
         due = {scope: members for scope, members in scopes.items() if self._is_due(scope, members)}
         asked = {
@@ -153,6 +152,15 @@ class Ends:
         self._collect()
         self._forget()
         return self._known
+
+    def _by_scope(self, split_ids: list[SplitId]) -> Mapping[str, Collection[SplitId]]:
+        if split_ids == self._listed:
+            return self._members
+        scopes: dict[str, list[SplitId]] = {}
+        for split_id in split_ids:
+            scopes.setdefault(self._scope_of(split_id), []).append(split_id)
+        self._listed = split_ids
+        return scopes
 
     def _is_due(self, scope: str, members: Collection[SplitId]) -> bool:
         now = time.monotonic()

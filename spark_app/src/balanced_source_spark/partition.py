@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
@@ -46,3 +47,18 @@ class ReaderPartition(InputPartition):
 
     def __post_init__(self) -> None:
         super().__init__(self.subtask_id)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Ranges travel as columns: an object for each split would cost several times as much."""
+        return {**self.__dict__, "ranges": tuple(zip(*map(_FIELDS, self.ranges), strict=True))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rows = zip(*state["ranges"], strict=True)
+        ranges = tuple(
+            SplitRange(split_id=split_id, start=start, end=end, identity=identity, term=term)
+            for split_id, start, end, identity, term in rows
+        )
+        self.__dict__.update(state, ranges=ranges)
+
+
+_FIELDS: Final = attrgetter("split_id", "start", "end", "identity", "term")

@@ -22,6 +22,7 @@ from balanced_source.api import (
 from balanced_source.documents import stream_offset
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.offset_codec import OffsetCodec
 from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
@@ -29,7 +30,6 @@ from balanced_source.errors import (
     DiscoveryError,
     ForeignCheckpointError,
 )
-from balanced_source.host import plan
 from balanced_source.host.ends import (
     Confirmed,
     Look,
@@ -40,6 +40,7 @@ from balanced_source.host.ends import (
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.observation import observe
 from balanced_source.host.pacing import Pace, paced
+from balanced_source.host.planning import PlanOnce
 from balanced_source.host.reader_figures import ReaderFigures, for_report
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
@@ -84,6 +85,8 @@ class StreamPlanner(PlannerParts):
         self._confirmed: dict[SplitId, Confirmed] = {}
         self._shown: dict[str, Any] = {}
         self._shown_at = float("-inf")
+        self._codec = OffsetCodec()
+        self._plan = PlanOnce()
         self._hooks = self._made_hooks()
         for note in options.notes:
             log.warning(note)
@@ -140,11 +143,7 @@ class StreamPlanner(PlannerParts):
         """
         found = self._next_offset(start, limit)
         moved = time.monotonic()
-        while (
-            self._is_pulling
-            and found == start
-            and not self._is_over(stream_offset.from_json(start))
-        ):
+        while self._is_pulling and found == start and not self._is_over(self._codec.decode(start)):
             if time.monotonic() - moved > self._options.start_timeout:
                 # To end silently would look as if everything had been read.
                 raise self._stalled()
@@ -183,6 +182,7 @@ class StreamPlanner(PlannerParts):
         ):
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, seen)
+        end = self._named(end)
         self._note(begin, end, ends)
         # Another epoch is logged too, although nothing is read: that acknowledges it.
         if is_new(begin, end):
@@ -216,8 +216,12 @@ class StreamPlanner(PlannerParts):
         return self._runtime.base()
 
     def _signed(self, end: StreamOffset) -> dict[str, Any]:
+        return self._codec.encode(self._named(end))
+
+    def _named(self, end: StreamOffset) -> StreamOffset:
         # The offset names its source, so a checkpoint of another one is refused at the next start.
-        return stream_offset.to_json(replace(end, source=self._options.checkpoint_owner))
+        owner = self._options.checkpoint_owner
+        return end if end.source == owner else replace(end, source=owner)
 
     def _asked(self, start: dict[str, Any]) -> StreamOffset:
         """The offset that Spark asks for the next micro-batch with.
@@ -235,7 +239,7 @@ class StreamPlanner(PlannerParts):
         Raises:
             ForeignCheckpointError: it is of another one.
         """
-        found = stream_offset.from_json(offset)
+        found = self._codec.decode(offset)
         check_owner(
             found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of
         )
@@ -279,7 +283,7 @@ class StreamPlanner(PlannerParts):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ReaderPartition]:
         finish = self._own(end)
         self._has_closed |= finish.closings > 0
-        plans = plan(stream_offset.from_json(start), finish)
+        plans = self._plan(self._codec.decode(start), finish)
         # A replay comes before the first assignment: its readers need settings to reach the source.
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)
@@ -352,14 +356,23 @@ class StreamPlanner(PlannerParts):
         # Tasks skip what is deleted, after another look of their own.
         skipped = seen.deleted if seen.deleted and self._hooks.may_skip() else {}
         silent = self._ends.silent - skipped.keys()
-        free = reachable(base, {**seen.ends, **skipped}, targets=self._targets, silent=silent)
+        ends = {**seen.ends, **skipped} if skipped else seen.ends
+        free = reachable(base, ends, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, Pace(free))
-        admitted = self._aligner.cap(held, free) if self._aligner is not None else free
-        # Never behind where reading stands: a position that goes back would read records twice.
-        aligned = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
-        positions = self._hooks.admit(held, aligned, may_wait=self._targets is None)
+        positions = self._hooks.admit(
+            held, self._aligned(held, free), may_wait=self._targets is None
+        )
         return self._ended(base, seen, self._paced(base, positions))
+
+    def _aligned(
+        self, held: Mapping[SplitId, int], free: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, int]:
+        if self._aligner is None:
+            return free
+        admitted = self._aligner.cap(held, free)
+        # Never behind where reading stands: a position that goes back would read records twice.
+        return {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
 
     def _paced(self, base: StreamOffset, positions: Mapping[SplitId, int]) -> Pace:
         """Where readers ask for splits, a slow one reads as much as it can while the others read.
@@ -405,7 +418,7 @@ class StreamPlanner(PlannerParts):
         silent = self._ends.silent
         # The last known end of a silent split is old: its lag would look smaller than it is.
         heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
-        seen = observe(begin, end, heard, behind)
+        seen = observe(begin, end, heard, behind, plans=self._plan(begin, end))
         aligned = self._aligner.report() if self._aligner is not None else {}
         figures = self._figures(end)
         self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}

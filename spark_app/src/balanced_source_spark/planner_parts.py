@@ -18,8 +18,8 @@ from balanced_source.errors import (
 )
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import (
+    Marks,
     SplitEnd,
-    marks,
 )
 from balanced_source_adapters.connectors import installed
 from balanced_source_spark.aligner import Aligner
@@ -188,8 +188,8 @@ class PlannerParts:
         # Before the first assignment nobody knows how to reach the scope.
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
-        listed, held = list(split_ids), marks(self._base)
-        return self._hooks.ends(scope, listed, {s: held[s] for s in listed if s in held})
+        listed = list(split_ids)
+        return self._hooks.ends(scope, listed, Marks(self._base, listed))
 
     def _ask_times(
         self, scope: str, millis: Mapping[SplitId, int]

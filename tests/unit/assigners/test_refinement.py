@@ -108,7 +108,7 @@ def test_what_readers_hold_follows_the_moves(case: list[tuple[int, int]], ceilin
     for step in steps:
         owners = after(owners, step)
     anew = held(weights, owners, 3)
-    assert (found.splits, found.loads) == (anew.splits, anew.loads)
+    assert (found.places, found.loads) == (anew.places, anew.loads)
 
 
 def test_groups_go_to_the_readers_that_hold_most_of_them() -> None:

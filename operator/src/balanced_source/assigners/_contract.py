@@ -92,9 +92,10 @@ def _check_question(placement: Placement) -> None:
     ):
         split_id, owner = next((s, o) for s, o in placement.owners.items() if not 0 <= o < n)
         raise ContractViolationError(f"split {split_id} is owned by {owner}, outside [0, {n})")
-    for split_id in placement.pending:
-        if split_id in placement.owners:
-            raise ContractViolationError(f"split {split_id} is pending and owned at once")
+    if placement.owners:
+        for split_id in placement.pending:
+            if split_id in placement.owners:
+                raise ContractViolationError(f"split {split_id} is pending and owned at once")
     weights = placement.weights
     if not weights or (min(weights.values()) >= 0 and sum(weights.values()) < math.inf):
         return  # not so if any of them is not a number, and much faster than to look at each
@@ -109,16 +110,16 @@ def _check_answer(
     assigner: SplitAssigner, placement: Placement, changes: Mapping[SplitId, int]
 ) -> None:
     name, n = type(assigner).__name__, placement.parallelism
-    for split_id in placement.pending:
+    # Without a loop in Python where all is well: a split is looked for only if one is wrong.
+    if not all(map(changes.__contains__, placement.pending)):
+        split_id = next(s for s in placement.pending if s not in changes)
         # A split without an owner is read by nobody, and nothing would tell.
-        if split_id not in changes:
-            raise ContractViolationError(f"{name} left split {split_id} without an owner")
-    # Mostly nothing moved, and then no split needs to be looked up in the question.
-    moved = len(changes) - len(placement.pending)
-    for split_id, owner in changes.items():
-        if not 0 <= owner < n:
-            raise ContractViolationError(
-                f"{name} gave split {split_id} to {owner}, outside [0, {n})"
-            )
-        if moved and split_id in placement.owners and not placement.may_move:
+        raise ContractViolationError(f"{name} left split {split_id} without an owner")
+    if changes and not 0 <= min(changes.values()) <= max(changes.values()) < n:
+        split_id, owner = next((s, o) for s, o in changes.items() if not 0 <= o < n)
+        raise ContractViolationError(f"{name} gave split {split_id} to {owner}, outside [0, {n})")
+    if placement.may_move or len(changes) == len(placement.pending):
+        return
+    for split_id in changes:
+        if split_id in placement.owners:
             raise ContractViolationError(f"{name} moved split {split_id} although nothing may move")

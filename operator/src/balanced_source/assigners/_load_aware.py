@@ -7,8 +7,9 @@ A split weighs what it costs to read (records or bytes per second, or its lag). 
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from balanced_source.api import SplitId
@@ -70,34 +71,38 @@ class LoadAwareAssigner(SplitAssigner):
 
         If splits may move, see the class.
         """
-        changes, is_settled = self._placed(placement)
-        if is_settled:
-            return changes
-        settled = {**placement.owners, **changes}
-        # Steps beyond the end of the former search were not worth their moves from its start. From
-        # where it ended they may be.
-        for _ in range(_SEARCHES):
-            changes, is_settled = self._placed(replace(placement, owners=settled, pending=()))
-            settled |= changes
-            if is_settled:
-                break
-        return {s: settled[s] for s in sorted(settled) if placement.owners.get(s) != settled[s]}
-
-    def _placed(self, placement: Placement) -> tuple[dict[SplitId, int], bool]:
-        """Return what changes, and whether another search would surely find nothing."""
         owned = sorted(placement.owners)
         table = WeightTable.of([*owned, *sorted(placement.pending)], placement.weights)
-        before = [placement.owners[s] for s in owned]
+        before = _values(placement.owners, owned)
         owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
-        is_settled = True
         if placement.may_move and owners:
-            found = _Rebalance(placement, table, owners, self)
-            after, is_level = found.solve()
-            # With a limit, another search would move more than the limit allows.
-            is_settled = placement.max_moves is not None or after == owners or is_level
-            owners = after
+            owners = self._rebalanced(placement, table, owners)
         changed = itertools.chain(map(operator.ne, owners, before), itertools.repeat(True))
-        return dict(itertools.compress(zip(table.ids, owners, strict=True), changed)), is_settled
+        return dict(itertools.compress(zip(table.ids, owners, strict=True), changed))
+
+    def _rebalanced(
+        self, placement: Placement, table: WeightTable, owners: Sequence[int]
+    ) -> Sequence[int]:
+        rebalance = _Rebalance(placement, table, self)
+        # Steps beyond the end of the former search were not worth their moves from its start. From
+        # where it ended they may be.
+        for number in range(_SEARCHES + 1):
+            before = owners
+            # A pending split needs an owner anyway, so it counts as no move at first.
+            held = len(owners) if number else len(placement.owners)
+            owners, is_level = rebalance.solve(before, held)
+            # With a limit, another search would move more than the limit allows.
+            if placement.max_moves is not None or is_level or owners == before:
+                break
+        return owners
+
+
+def _values(owners: Mapping[SplitId, int], ids: Sequence[SplitId]) -> list[int]:
+    """Owners in the order of `ids`."""
+    # Mostly that is the order of the table, and no id needs to be hashed.
+    if list(owners) == ids:
+        return list(owners.values())
+    return list(map(owners.__getitem__, ids))
 
 
 def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
@@ -106,6 +111,9 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
     Those without weight are spread by their number.
     """
     pending = range(len(before), len(table.ids))
+    # A rescale to more readers leaves nothing pending: the loads need not be added up.
+    if not pending:
+        return []
     dealt = table.deal([i for i in pending if table.weights[i]], table.loads(before, n))
     # By number, because by weight all of them would go to one reader.
     counts = Counter([*before, *dealt.values()])
@@ -116,64 +124,65 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
 
 
 class _Rebalance:
-    """One rebalance.
+    """One rebalance, in several searches.
 
     The weight of a split that keeps a reader busy alone is cut to a fair share: its reader counts
     as full, and the others are balanced all the same.
     """
 
     def __init__(
-        self,
-        placement: Placement,
-        table: WeightTable,
-        owners: Sequence[int],
-        assigner: LoadAwareAssigner,
+        self, placement: Placement, table: WeightTable, assigner: LoadAwareAssigner
     ) -> None:
         self._n = placement.parallelism
-        self._owners = owners
         self._assigner = assigner
         self._table = table
-        self._falling = [table.weights[split] for split in table.order]
-        self._ceiling = fair_ceiling(self._falling, self._n)
+        self._ceiling = fair_ceiling(table.falling, self._n)
         self._clipped = table.clipped(self._ceiling)
-        self._unclipped_loads = table.loads(owners, self._n)
-        self._loads = list(self._unclipped_loads)
+        self._budget = len(table.ids) if placement.max_moves is None else placement.max_moves
+
+    def solve(self, before: Sequence[int], held: int) -> tuple[Sequence[int], bool]:
+        """Return the owners, and whether every reader is within the tolerance of its fair share.
+
+        Args:
+            before: owners before this search.
+            held: the first splits, whose moves count.
+        """
+        unclipped_loads = self._table.loads(before, self._n)
+        loads = list(unclipped_loads)
         # Otherwise a reader that one heavy split keeps busy would hide all others behind the
         # largest load.
-        for split in table.heavier_than(self._ceiling):
-            self._loads[owners[split]] -= table.weights[split] - self._ceiling
-        self._largest = max(self._loads)
-        self._held = len(placement.owners)
-        self._budget = len(owners) if placement.max_moves is None else placement.max_moves
-
-    def solve(self) -> tuple[Sequence[int], bool]:
-        """Return the owners, and whether every reader is within the tolerance of its fair share."""
-        moves = [move for step in self._worth(self._steps()) for move in step.moves]
-        owners = _after(self._owners, moves)
-        is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal
-        largest = max(self._table.loads_after(moves, self._owners, self._unclipped_loads))
+        for split in self._table.heavier_than(self._ceiling):
+            loads[before[split]] -= self._table.weights[split] - self._ceiling
+        steps = self._worth(self._steps(before, loads), max(loads), held)
+        moves = [move for step in steps for move in step.moves]
+        owners = _after(before, moves)
+        is_level = max(self._clipped.loads_after(moves, before, loads)) <= self._goal
+        largest = max(self._table.loads_after(moves, before, unclipped_loads))
         # The bound holds, so the few moves are kept: dealing anew moves far more.
-        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(
-            self._falling, self._n
-        ):
+        if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * self._lower_bound:
             return owners, is_level
-        anew = self._from_scratch()
-        is_affordable = sum(anew[i] != self._owners[i] for i in range(self._held)) <= self._budget
+        anew = self._from_scratch(before[:held])
+        is_affordable = sum(map(operator.ne, anew, before[:held])) <= self._budget
         is_better = max(self._table.loads(anew, self._n)) < largest
         if is_affordable and is_better:
             return anew, max(self._clipped.loads(anew, self._n)) <= self._goal
         return owners, is_level
 
+    @cached_property
+    def _lower_bound(self) -> float:
+        return lower_bound(self._table.falling, self._n)
+
     @property
     def _goal(self) -> int:
         return round(self._ceiling * (1 + self._assigner.tolerance))
 
-    def _steps(self) -> list[Step]:
-        largest, before = self._largest, 2 * self._largest
+    def _steps(self, owners: Sequence[int], loads: Sequence[int]) -> list[Step]:
+        largest = max(loads)
+        before = 2 * largest
         # Even enough: no move is worth anything.
         if largest <= self._goal:
             return []
-        held = Holdings(self._clipped, self._owners, self._loads)
+        held = Holdings(self._clipped, owners, loads)
         steps: list[Step] = []
         while self._goal < largest < _WORTH_ANOTHER_ROUND * before:
             more = level(held, ceiling=self._ceiling)
@@ -181,36 +190,36 @@ class _Rebalance:
             before, largest = largest, more[-1].largest if more else largest
         return [*steps, *Refinement(held, ceiling=self._ceiling, goal=self._goal).steps()]
 
-    def _worth(self, steps: Sequence[Step]) -> Sequence[Step]:
+    def _worth(self, steps: Sequence[Step], largest: int, held: int) -> Sequence[Step]:
         """The first steps, as many as are affordable and worth their moves."""
-        choices = list(self._choices(steps))
+        choices = [(0, largest, 0), *self._choices(steps, held)]
         best = min(largest for _, largest, _ in choices)
         # Within the guarantee if any number of moves gets there, whatever they cost.
-        allowed = [
-            choice for choice in choices if choice[1] <= max(GUARANTEE * self._ceiling, best)
-        ]
+        allowed = max(GUARANTEE * self._ceiling, best)
         # What the largest load must fall by for each split that moves.
-        price = self._assigner.aversion * self._ceiling / len(self._owners)
-        return steps[
-            : min(allowed, key=lambda choice: (choice[1] + price * choice[2], choice[2]))[0]
-        ]
+        price = self._assigner.aversion * self._ceiling / len(self._table.ids)
+        costs = (
+            (largest + price * moved, moved, number)
+            for number, largest, moved in choices
+            if largest <= allowed
+        )
+        return steps[: min(costs)[2]]
 
-    def _choices(self, steps: Sequence[Step]) -> Iterator[tuple[int, int, int]]:
+    def _choices(self, steps: Sequence[Step], held: int) -> Iterator[tuple[int, int, int]]:
         """(Number of steps, largest load after them, splits that have moved by then)."""
-        yield 0, self._largest, 0
         moved = 0
         for number, step in enumerate(steps, 1):
-            # A pending split needs an owner anyway, so it counts as no move.
-            moved += sum(split < self._held for split, _ in step.moves)
+            for split, _ in step.moves:
+                moved += split < held
             if moved > self._budget:
                 return
             yield number, step.largest, moved
 
-    def _from_scratch(self) -> list[int]:
+    def _from_scratch(self, held: Sequence[int]) -> list[int]:
         """Everything dealt anew."""
-        dealt = self._table.deal(range(len(self._owners)), [0] * self._n)
+        dealt = self._table.deal(range(len(self._table.ids)), [0] * self._n)
         groups = [dealt[i] for i in range(len(dealt))]
-        return relabel(groups, enumerate(self._owners[: self._held]), self._n)
+        return relabel(groups, enumerate(held), self._n)
 
 
 def _after(owners: Sequence[int], moves: Iterable[Move]) -> list[int]:

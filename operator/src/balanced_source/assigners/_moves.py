@@ -34,6 +34,9 @@ class Step:
 class Holdings:
     """Tracks which reader holds which splits, and the load of each reader, move by move.
 
+    Splits are named by their places in the table's order here: places are sorted and found without
+    a look at the weights.
+
     Args:
         table: weights.
         owners: reader of each split.
@@ -41,35 +44,38 @@ class Holdings:
     """
 
     def __init__(self, table: WeightTable, owners: Sequence[int], loads: Sequence[int]) -> None:
-        self.table = table
+        self.order = table.order
+        self.weights = table.falling
+        """Of the split at each place."""
         self.loads = list(loads)
-        self.splits: list[list[int]] = [[] for _ in loads]
-        """Those of each reader, the lightest first."""
-        for split in reversed(table.order):
-            self.splits[owners[split]].append(split)
+        self.places: list[list[int]] = [[] for _ in loads]
+        """Of the splits of each reader, the heaviest first."""
+        appends = [places.append for places in self.places]
+        for place, owner in enumerate(map(owners.__getitem__, self.order)):
+            appends[owner](place)
 
-    def move(self, split: int, giver: int, taker: int) -> None:
+    def move(self, place: int, giver: int, taker: int) -> None:
         """Move one split to another reader."""
-        self.splits[giver].remove(split)
-        bisect.insort(self.splits[taker], split, key=self.table.rank)
-        self._carry(split, giver, taker)
+        places = self.places[giver]
+        del places[bisect.bisect_left(places, place)]
+        self._take(place, giver, taker)
 
     def move_all(self, moves: Mapping[int, Sequence[Move]]) -> None:
-        """Let many splits change their readers: reader → what it gives.
+        """Let many splits change their readers: reader → places that it gives, and to whom.
 
         Each split is given once.
         """
         for giver, given in moves.items():
             # One pass per giver: to remove splits one by one would look through its list for each.
-            gone = frozenset(split for split, _ in given)
-            self.splits[giver] = [split for split in self.splits[giver] if split not in gone]
-            for split, taker in given:
-                bisect.insort(self.splits[taker], split, key=self.table.rank)
-                self._carry(split, giver, taker)
+            gone = frozenset(place for place, _ in given)
+            self.places[giver] = [place for place in self.places[giver] if place not in gone]
+            for place, taker in given:
+                self._take(place, giver, taker)
 
-    def _carry(self, split: int, giver: int, taker: int) -> None:
-        self.loads[giver] -= self.table.weights[split]
-        self.loads[taker] += self.table.weights[split]
+    def _take(self, place: int, giver: int, taker: int) -> None:
+        bisect.insort(self.places[taker], place)
+        self.loads[giver] -= self.weights[place]
+        self.loads[taker] += self.weights[place]
 
 
 def level(held: Holdings, *, ceiling: int) -> list[Step]:
@@ -81,7 +87,7 @@ def level(held: Holdings, *, ceiling: int) -> list[Step]:
     without lifting the taker far above the giver. In the order of the steps the largest load falls
     as fast as it can.
     """
-    loads, weights = list(held.loads), held.table.weights
+    loads, weights = list(held.loads), held.weights
     takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
     heapq.heapify(takers)
     # The fullest first: it needs the emptiest readers most.
@@ -89,15 +95,17 @@ def level(held: Holdings, *, ceiling: int) -> list[Step]:
         (s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s)
     )
     moves = {
-        giver: _give(reversed(held.splits[giver]), weights, loads[giver], ceiling, takers)
-        for giver in givers
+        giver: _give(held.places[giver], weights, loads[giver], ceiling, takers) for giver in givers
     }
     held.move_all(moves)
-    return list(_fullest_first(moves, weights, loads))
+    return [
+        Step(((held.order[place], taker),), largest)
+        for place, taker, largest in _fullest_first(moves, weights, loads)
+    ]
 
 
 def _give(
-    splits: Iterable[int],
+    places: Iterable[int],
     weights: Sequence[int],
     load: int,
     ceiling: int,
@@ -106,26 +114,29 @@ def _give(
     """What one reader gives; `takers` is a heap of (load, reader), which is kept up to date."""
     moves: list[Move] = []
     slack = ceiling // _SLACK
-    for split in splits:
+    for place in places:
         # The emptiest reader is at the ceiling, so the others are, too.
         if not takers or takers[0][0] >= ceiling or load <= ceiling:
             break
-        weight = weights[split]
+        weight = weights[place]
         filled, taker = takers[0]
         # A move that lifts the taker above the giver's former load only exchanges the two.
         is_useful = 0 < weight < min(2 * (load - ceiling), load - filled)
         # The heaviest first, unless it makes the taker the fuller one by more than a search mends.
         if is_useful and 2 * weight <= load - filled + slack:
             heapq.heapreplace(takers, (filled + weight, taker))
-            moves.append((split, taker))
+            moves.append((place, taker))
             load -= weight
     return moves
 
 
 def _fullest_first(
     moves: Mapping[int, Sequence[Move]], weights: Sequence[int], loads: Sequence[int]
-) -> Iterator[Step]:
-    """The moves in such an order that always the reader that is fullest by then gives next."""
+) -> Iterator[tuple[int, int, int]]:
+    """The moves in such an order that always the reader that is fullest by then gives next.
+
+    Yields place, taker and the largest load after the move.
+    """
     now = list(loads)
     # Readers that give nothing bound how far the largest load can fall.
     peak = max((load for subtask, load in enumerate(loads) if subtask not in moves), default=0)
@@ -134,16 +145,16 @@ def _fullest_first(
     stuck = max((loads[giver] for giver in moves if not moves[giver]), default=0)
     while ready:
         _, giver, number = ready[0]
-        split, taker = moves[giver][number]
-        now[giver] -= weights[split]
-        now[taker] += weights[split]
+        place, taker = moves[giver][number]
+        now[giver] -= weights[place]
+        now[taker] += weights[place]
         peak = max(peak, now[taker])
         if number + 1 < len(moves[giver]):
             heapq.heapreplace(ready, (-now[giver], giver, number + 1))
         else:
             heapq.heappop(ready)
             stuck = max(stuck, now[giver])
-        yield Step(((split, taker),), max(peak, stuck, -ready[0][0] if ready else 0))
+        yield place, taker, max(peak, stuck, -ready[0][0] if ready else 0)
 
 
 class Refinement:
@@ -186,32 +197,41 @@ class Refinement:
 
         None if none lowers it.
         """
-        high, low, weight_of = (
-            self._loads[fullest],
-            self._loads[partner],
-            self._held.table.weights.__getitem__,
-        )
-        given, partners = self._held.splits[fullest], self._held.splits[partner]
-        returned = [0, *map(weight_of, partners)]  # the first stands for a gift
-        # Both lists are sorted, so one walk over both finds the best pair without trying all of
-        # them.
-        largest, found, half, at, count = high, None, (high - low) // 2, 0, len(returned)
-        for split, weight in zip(given, map(weight_of, given), strict=True):
-            while at < count and returned[at] < weight - half:
+        high, low = self._loads[fullest], self._loads[partner]
+        given, weights = self._lightest_first(fullest)
+        back, returned = self._lightest_first(partner)
+        half = (high - low) // 2
+        # Of those that weigh at most half of the difference, the heaviest is the best gift: no swap
+        # brings the two nearer than that.
+        gifts = bisect.bisect_right(weights, half)
+        heaviest = weights[gifts - 1] if gifts else 0
+        largest, found = high - heaviest, None
+        if heaviest:
+            found = (given[bisect.bisect_left(weights, heaviest)], 0)
+        # Both lists are sorted, so one walk over the rest finds the best pair without trying all.
+        returned, at, count = [0, *returned], 0, len(returned) + 1  # the first stands for a gift
+        for place, weight in zip(given[gifts:], weights[gifts:], strict=True):
+            least = weight - half
+            while at < count and returned[at] < least:
                 at += 1  # from here on the fullest stays the larger of the two
             if at and low + weight - returned[at - 1] < largest:
-                largest, found = low + weight - returned[at - 1], (split, at - 1)
+                largest, found = low + weight - returned[at - 1], (place, at - 1)
             if at < count and high - weight + returned[at] < largest:
-                largest, found = high - weight + returned[at], (split, at)
+                largest, found = high - weight + returned[at], (place, at)
         if found is None:
             return None
-        return largest, found[0], partners[found[1] - 1] if found[1] else None
+        return largest, found[0], back[found[1] - 1] if found[1] else None
+
+    def _lightest_first(self, reader: int) -> tuple[list[int], list[int]]:
+        """The places that a reader holds, and their weights."""
+        places = self._held.places[reader][::-1]
+        return places, list(map(self._held.weights.__getitem__, places))
 
     def _apply(self, fullest: int, partner: int, given: int, back: int | None) -> Step:
-        moves = [(given, partner)]
+        moves = [(self._held.order[given], partner)]
         self._held.move(given, fullest, partner)
         if back is not None:
-            moves.append((back, fullest))
+            moves.append((self._held.order[back], fullest))
             self._held.move(back, partner, fullest)
         return Step(tuple(moves), max(self._loads))
 

@@ -18,6 +18,12 @@ from balanced_source.api import SplitId
 RESOLUTION: Final = 1 << 40
 """The largest weight becomes this integer; the others keep their proportion to it."""
 
+_ROUNDS: Final = float(1 << 52)
+"""A float of this size has no binary place for a fraction."""
+
+_FEW: Final = 16
+"""One split of so many is sorted by itself; of more, the order of all splits serves as well."""
+
 
 @dataclass(frozen=True)
 class WeightTable:
@@ -30,8 +36,8 @@ class WeightTable:
 
     None: that of the indices.
     """
-    presorted: Sequence[int] | None = None
-    """What `order` is, where that is known."""
+    presorted: tuple[Sequence[int], Sequence[int]] | None = None
+    """What `order` and `falling` are, where that is known."""
 
     @classmethod
     def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
@@ -48,10 +54,19 @@ class WeightTable:
         Sorted once: it costs more than all that uses it.
         """
         if self.presorted is not None:
-            return self.presorted
+            return self.presorted[0]
         by_id = range(len(self.ids)) if self.by_id is None else self.by_id
+        # Exact, because no weight exceeds `RESOLUTION`; and floats compare faster than integers.
+        weights = list(map(float, self.weights))
         # keeps the order of equal weights
-        return sorted(by_id, key=self.weights.__getitem__, reverse=True)
+        return sorted(by_id, key=weights.__getitem__, reverse=True)
+
+    @cached_property
+    def falling(self) -> Sequence[int]:
+        """The weights in the order of `order`."""
+        if self.presorted is not None:
+            return self.presorted[1]
+        return list(map(self.weights.__getitem__, self.order))
 
     @cached_property
     def _ranks(self) -> Sequence[int]:
@@ -77,7 +92,9 @@ class WeightTable:
         # Only those at the ceiling have changed places, so the rest need not be sorted again.
         equal = itertools.takewhile(lambda split: weights[split] == ceiling, self.order)
         first = sorted(equal, key=self._ranks.__getitem__)
-        return WeightTable(self.ids, weights, self.by_id, [*first, *self.order[len(first) :]])
+        order = [*first, *self.order[len(first) :]]
+        falling = [*itertools.repeat(ceiling, len(first)), *self.falling[len(first) :]]
+        return WeightTable(self.ids, weights, self.by_id, (order, falling))
 
     def rank(self, split: int) -> tuple[int, int]:
         """Sort key for the reverse of `order`: the lightest first."""
@@ -123,6 +140,8 @@ class WeightTable:
         chosen = frozenset(splits)
         if len(chosen) == len(self.ids):
             return self.order
+        if len(chosen) > len(self.ids) // _FEW:
+            return [split for split in self.order if split in chosen]
         # a few new splits among many: all of them need no order
         return sorted(chosen, key=self.rank, reverse=True)
 
@@ -134,7 +153,9 @@ def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> 
     # Nothing is known, or nothing is read: then all splits count alike.
     if largest <= 0.0:
         return [RESOLUTION] * len(ids)
-    exact = [round(weight / largest * RESOLUTION) for weight in known]
+    # Adding and subtracting 2^52 rounds as `round` does, and much faster.
+    rounded = [weight / largest * RESOLUTION + _ROUNDS - _ROUNDS for weight in known]
+    exact = list(map(int, rounded))
     if len(known) == len(ids):
         return exact
     # The mean of whole numbers, because a sum of floats depends on the order of addition.
@@ -154,9 +175,10 @@ def lower_bound(weights: Collection[float], parallelism: int) -> float:
     The mean load; and, because of any k·n + 1 splits some reader of n gets k + 1, the k + 1
     lightest of the k·n + 1 heaviest (k = 0: the heaviest split).
     """
-    if not weights:
-        return 0
+    # Where the caller has sorted them already, this costs one pass.
     heaviest = sorted(weights, reverse=True)
+    if not heaviest:
+        return 0
     total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
     # Needed where a few heavy splits must share readers: mean and heaviest split are too low then.
     several = (

@@ -95,7 +95,11 @@ class LoadTracker:
             s: o.records / o.seconds for s, o in self.observations.items() if o.seconds >= ENOUGH
         }
         idle = IDLE_SHARE * sum(rates.values()) / len(rates) if rates else 0.0
-        return {s: max(rate, idle) for s, rate in rates.items()}
+        # In place: a second table of 100,000 splits would hash every id again.
+        for split_id, rate in rates.items():
+            if rate < idle:
+                rates[split_id] = idle
+        return rates
 
 
 def to_json(tracker: LoadTracker) -> Json:

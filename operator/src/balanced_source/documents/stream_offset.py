@@ -9,9 +9,9 @@ It is no stored document of ours (Spark stores it, and compares it as text), so 
 no digest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
@@ -94,25 +94,29 @@ class StreamOffset:
     journal: JournalPoint | None = None
 
 
-def to_json(offset: StreamOffset) -> dict[str, Json]:
+EncodeMap: TypeAlias = Callable[[Mapping[SplitId, Any]], list[Json]]
+"""See `columns.encode_map`."""
+
+
+def to_json(offset: StreamOffset, *, encode_map: EncodeMap = columns.encode_map) -> dict[str, Json]:
     """For Spark; equal offsets give equal text. Written in the oldest version that can say it."""
     # What says nothing is left out, so that a driver of an older version can read the offset.
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
     source: dict[str, Json] = {"source": offset.source} if offset.source else {}
-    terms: dict[str, Json] = {"terms": columns.encode_map(offset.terms)} if offset.terms else {}
+    terms: dict[str, Json] = {"terms": encode_map(offset.terms)} if offset.terms else {}
     journal: dict[str, Json] = {"journal": point_to_json(offset.journal)} if offset.journal else {}
     past = {s: [list(end) for end in ends] for s, ends in offset.term_ends.items() if ends}
-    term_ends: dict[str, Json] = {"termEnds": columns.encode_map(past)} if past else {}
+    term_ends: dict[str, Json] = {"termEnds": encode_map(past)} if past else {}
     return {
         "version": _version(offset),
         "epoch": offset.epoch,
         "parallelism": offset.parallelism,
         "readers": list(offset.readers),
-        "positions": columns.encode_map(offset.positions),
-        "owners": columns.encode_map(offset.owners),
-        "starts": columns.encode_map(offset.starts),
-        "retained": columns.encode_map(offset.retained),
-        "attributes": columns.encode_map(offset.attributes),
+        "positions": encode_map(offset.positions),
+        "owners": encode_map(offset.owners),
+        "starts": encode_map(offset.starts),
+        "retained": encode_map(offset.retained),
+        "attributes": encode_map(offset.attributes),
         "maxRecordsPerReader": offset.max_records_per_reader,
         **closings,
         **source,

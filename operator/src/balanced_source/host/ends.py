@@ -1,9 +1,11 @@
 """Relates what a server says of the ends of splits to the splits that a query holds. Pure."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
-from balanced_source.api import IDENTITY, STOP, SplitId, is_other
+from balanced_source.api import IDENTITY, STOP, Json, SplitId
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 
 
@@ -83,15 +85,75 @@ class Look:
 
 def marks(base: StreamOffset) -> dict[SplitId, Mark]:
     """Returns where each split of `base` is read up to."""
-    return {
-        s: Mark(
-            position=p or 0,
-            term=base.terms.get(s),
-            identity=base.attributes.get(s, {}).get(IDENTITY),
-            past=base.term_ends.get(s, ()),
-        )
-        for s, p in base.positions.items()
-    }
+    return {s: mark_of(base, s) for s in base.positions}
+
+
+def mark_of(base: StreamOffset, split_id: SplitId) -> Mark:
+    """Returns where one split of `base` is read up to."""
+    return Mark(
+        position=base.positions[split_id] or 0,
+        term=base.terms.get(split_id),
+        identity=base.attributes.get(split_id, {}).get(IDENTITY),
+        past=base.term_ends.get(split_id, ()),
+    )
+
+
+class Marks(Mapping[SplitId, Mark]):
+    """Where splits of `base` are read up to; each mark is made when it is asked for.
+
+    Args:
+        base: offset in use.
+        split_ids: the splits; one that `base` lacks has no mark.
+    """
+
+    def __init__(self, base: StreamOffset, split_ids: Collection[SplitId]) -> None:
+        self._base = base
+        self._split_ids = split_ids
+
+    def __getitem__(self, split_id: SplitId) -> Mark:
+        return mark_of(self._base, split_id)
+
+    def __iter__(self) -> Iterator[SplitId]:
+        return (s for s in self._split_ids if s in self._base.positions)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, split_id: object) -> bool:
+        return split_id in self._base.positions
+
+    def suspects(self, answers: Mapping[SplitId, SplitEnd]) -> Iterator[SplitId]:
+        """Returns the splits whose answers may need a check: mostly none, found without marks."""
+        positions, terms = self._base.positions, self._base.terms
+        for split_id, answer in answers.items():
+            if split_id in positions and _is_suspect(
+                positions[split_id] or 0, terms.get(split_id), answer
+            ):
+                yield split_id
+
+    def at_end(self, answers: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
+        """See `at_end`."""
+        known = self._base.positions
+        return [s for s, a in answers.items() if s in known and (known[s] or 0) == a.end]
+
+
+def at_end(marks: Mapping[SplitId, Mark], answers: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
+    """Returns the splits that are read up to the end that their answer names."""
+    if isinstance(marks, Marks):
+        return marks.at_end(answers)
+    return [s for s, a in answers.items() if s in marks and marks[s].position == a.end]
+
+
+def doubtful(
+    marks: Mapping[SplitId, Mark], answers: Mapping[SplitId, SplitEnd]
+) -> dict[SplitId, Mark]:
+    """Returns the marks before which the logs may have been cut, see `needs_check`."""
+    found = (
+        marks.suspects(answers)
+        if isinstance(marks, Marks)
+        else (split_id for split_id in answers if split_id in marks)
+    )
+    return {s: mark for s in found if needs_check(mark := marks[s], answers[s])}
 
 
 def needs_check(mark: Mark, answer: SplitEnd) -> bool:
@@ -101,11 +163,13 @@ def needs_check(mark: Mark, answer: SplitEnd) -> bool:
     """
     if None not in (mark.identity, answer.identity) and mark.identity != answer.identity:
         return False  # another log
+    return _is_suspect(mark.position, mark.term, answer)
+
+
+def _is_suspect(position: int, term: int | None, answer: SplitEnd) -> bool:
     # An end before the mark may also be that of an open transaction. Only the check can tell. A
     # later leader may have cut the log, and filled it beyond the mark again.
-    return answer.end < mark.position or (
-        mark.term is not None and answer.term not in (None, mark.term)
-    )
+    return answer.end < position or (term is not None and answer.term not in (None, term))
 
 
 def look(
@@ -123,45 +187,79 @@ def look(
         deleted: splits that do not exist any more. A source without stops learns that from its next
             assignment.
     """
-    ends: dict[SplitId, int] = {}
-    terms: dict[SplitId, int] = {}
-    cuts: dict[SplitId, int] = {}
-    pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
+    found = _Found()
     stops = {
         s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions
     }
     lost = {s: stop for s, stop in stops.items() if stop > (base.positions[s] or 0)}
-    recreated = set()
-    for split_id, mark in marks(base).items():
+    terms, attributes = base.terms, base.attributes
+    for split_id, position in base.positions.items():
         answer = known.get(split_id)
         if answer is None or split_id in lost:
             continue
-        attributes = base.attributes.get(split_id, {})
-        # Offsets of a former split must never be used on the one that has its id now.
-        if is_other(attributes, {} if answer.identity is None else {IDENTITY: answer.identity}):
-            recreated.add(split_id)
-        # Reading on unchecked could mix records of two logs, so the split waits for the check.
-        elif needs_check(mark, answer) and answer.checked != mark:
-            continue
-        # Other records have the offsets behind the cut, so positions behind it mean nothing.
-        elif answer.cut is not None and answer.cut < mark.position:
-            cuts[split_id] = answer.cut
+        of_split = attributes.get(split_id, _NO_ATTRIBUTES)
+        # Nearly all answers: nothing was checked, and nothing has to be. Written out, because this
+        # is done for each split of each micro-batch.
+        if (
+            answer.checked is None
+            and answer.cut is None
+            and answer.end >= (position or 0)
+            and answer.term is not None
+            and terms.get(split_id, answer.term) == answer.term
+            and answer.identity == of_split.get(IDENTITY)
+            and STOP not in of_split
+        ):
+            found.ends[split_id] = answer.end
+            found.terms[split_id] = answer.term
         else:
-            # The stop is that of the offset in use: the newest assignment may be another epoch.
-            ends[split_id] = min(answer.end, int(attributes.get(STOP, answer.end)))
-        if answer.term is not None and split_id not in recreated:
-            terms[split_id] = answer.term
-            # What was learned about another mark does not cover the records up to this one.
-            if answer.checked == mark:
-                pasts[split_id] = answer.past
+            found.take(base, split_id, position or 0, answer)
     return Look(
-        ends=ends,
-        terms=terms,
-        term_ends=pasts,
-        recreated=frozenset(recreated),
-        cuts=cuts,
+        ends=found.ends,
+        terms=found.terms,
+        term_ends=found.pasts,
+        recreated=frozenset(found.recreated),
+        cuts=found.cuts,
         deleted=lost,
     )
+
+
+_NO_ATTRIBUTES: Final[Mapping[str, Json]] = MappingProxyType({})
+
+
+class _Found:
+    """What a look has found so far."""
+
+    def __init__(self) -> None:
+        self.ends: dict[SplitId, int] = {}
+        self.terms: dict[SplitId, int] = {}
+        self.cuts: dict[SplitId, int] = {}
+        self.pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
+        self.recreated: set[SplitId] = set()
+
+    def take(self, base: StreamOffset, split_id: SplitId, position: int, answer: SplitEnd) -> None:
+        attributes, term = base.attributes.get(split_id, _NO_ATTRIBUTES), answer.term
+        identity = attributes.get(IDENTITY)
+        # Offsets of a former split must never be used on the one that has its id now.
+        if identity is not None and answer.identity is not None and identity != answer.identity:
+            self.recreated.add(split_id)
+            return
+        # Mostly nothing was checked and nothing has to be: then no mark is made to compare with.
+        is_checked = answer.checked is not None and answer.checked == mark_of(base, split_id)
+        # Reading on unchecked could mix records of two logs, so the split waits for the check.
+        if not is_checked and _is_suspect(position, base.terms.get(split_id), answer):
+            return
+        # Other records have the offsets behind the cut, so positions behind it mean nothing.
+        if answer.cut is not None and answer.cut < position:
+            self.cuts[split_id] = answer.cut
+        else:
+            # The stop is that of the offset in use: the newest assignment may be another epoch.
+            stop = attributes.get(STOP)
+            self.ends[split_id] = answer.end if stop is None else min(answer.end, int(stop))
+        if term is not None:
+            self.terms[split_id] = term
+            # What was learned about another mark does not cover the records up to this one.
+            if is_checked:
+                self.pasts[split_id] = answer.past
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,19 +280,25 @@ class Confirmed:
 def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, Confirmed]:
     """Returns marks of `base` whose logs were found whole, with the leadership they were under."""
     return {
-        split_id: Confirmed(mark=mark, term=answer.term, past=answer.past)
-        for split_id, mark in marks(base).items()
-        if (answer := known.get(split_id)) is not None
-        and answer.checked == mark
+        split_id: Confirmed(mark=answer.checked, term=answer.term, past=answer.past)
+        for split_id, answer in known.items()
+        # Few answers were checked, so few marks are made to compare with.
+        if answer.checked is not None
         and answer.cut is None
         and answer.term is not None
+        and split_id in base.positions
+        and answer.checked == mark_of(base, split_id)
     }
 
 
 def with_confirmed(base: StreamOffset, found: Mapping[SplitId, Confirmed]) -> StreamOffset:
     """Returns `base` in the leaderships that confirmed its marks, so that none is checked twice."""
     # A split that moved since has another mark, of which nothing was confirmed.
-    newer = {s: found[s] for s, mark in marks(base).items() if s in found and found[s].mark == mark}
+    newer = {
+        s: confirmed
+        for s, confirmed in found.items()
+        if s in base.positions and confirmed.mark == mark_of(base, s)
+    }
     if not newer:
         return base
     return replace(

@@ -93,6 +93,8 @@ class ReaderHost:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
         if self.phase is Phase.STARTING:
             return self  # a replay; what it commits is reported when it has
+        if not end.starts:
+            return replace(self, durable=end)
         # What starts anew is not where a former split by that name was.
         committed = {s: p for s, p in self.committed.items() if s not in end.starts}
         return replace(self, durable=end, committed=committed)

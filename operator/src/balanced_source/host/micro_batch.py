@@ -25,15 +25,14 @@ def reachable(
         silent: splits whose leader or cluster does not answer. They are not read, because every
             other split would wait for them, except by a query that ends by itself.
     """
-    limits = ends if targets is None else targets
     held = {s: p or 0 for s, p in base.positions.items()}
+    # Never less than the position: an end may be an old answer, or that of an open transaction.
     # A query that ends by itself must read up to its targets, so it waits for silent leaders.
-    is_skipped = frozenset(silent) if targets is None else frozenset[SplitId]()
-    return {
-        # Never less than the position: an end may be an old answer, or that of an open transaction.
-        s: p if s in is_skipped else max(p, min(limits.get(s, 0), ends.get(s, 0)))
-        for s, p in held.items()
-    }
+    if targets is not None:
+        return {s: max(p, min(targets.get(s, 0), ends.get(s, 0))) for s, p in held.items()}
+    # Comparisons instead of `max`: with 10,000 splits the calls would take a tenth of all planning.
+    found = {s: end if (end := ends.get(s, 0)) > p else p for s, p in held.items()}
+    return found | {s: held[s] for s in silent if s in held} if silent else found
 
 
 def advance(

@@ -32,14 +32,22 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
         ContractViolationError: a split of `end` has no start in either offset.
     """
     ranges: dict[int, list[SplitRange]] = {}
+    begins = _begins(start, end)
     for split_id, to in end.positions.items():
-        begin = _begin(start, end, split_id)
+        begin = begins[split_id]
         # a log that was cut lets reading go back; the records after it come later
         if (begin or 0) < (to or 0):
-            identity = end.attributes.get(split_id, {}).get(IDENTITY)
-            term = end.terms.get(split_id)
-            piece = SplitRange(split_id=split_id, start=begin, end=to, identity=identity, term=term)
-            ranges.setdefault(end.owners[split_id], []).append(piece)
+            owner, attributes = end.owners[split_id], end.attributes.get(split_id)
+            piece = SplitRange(
+                split_id=split_id,
+                start=begin,
+                end=to,
+                identity=attributes.get(IDENTITY) if attributes else None,
+                term=end.terms.get(split_id),
+            )
+            if owner not in ranges:
+                ranges[owner] = []
+            ranges[owner].append(piece)
     # A micro-batch without records needs no tasks; it adopts an epoch all the same.
     if not ranges:
         return ()
@@ -57,11 +65,29 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     )
 
 
-def _begin(start: StreamOffset, end: StreamOffset, split_id: SplitId) -> Position:
-    if split_id in end.starts and start.epoch != end.epoch:
-        return end.starts[split_id]
-    if split_id in start.positions:
-        return start.positions[split_id]
-    raise ContractViolationError(
-        f"split {split_id} of epoch {end.epoch} has no start: offset log was tampered with?"
-    )
+def _begins(start: StreamOffset, end: StreamOffset) -> Mapping[SplitId, Position]:
+    is_adopting = end.starts and start.epoch != end.epoch
+    begins = {**start.positions, **end.starts} if is_adopting else start.positions
+    if unknown := end.positions.keys() - begins.keys():
+        raise ContractViolationError(
+            f"split {min(unknown)} of epoch {end.epoch} has no start: offset log was tampered with?"
+        )
+    return begins
+
+
+class PlanOnce:
+    """Plans each micro-batch once, although its plan is needed for figures and for tasks.
+
+    Offsets are compared by identity, which costs nothing; other objects are planned anew. Used by
+    one thread.
+    """
+
+    def __init__(self) -> None:
+        self._newest: tuple[StreamOffset, StreamOffset, tuple[ReaderPlan, ...]] | None = None
+
+    def __call__(self, start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
+        """See `plan`."""
+        newest = self._newest
+        if newest is None or newest[0] is not start or newest[1] is not end:
+            newest = self._newest = start, end, plan(start, end)
+        return newest[2]

@@ -27,7 +27,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import Mark, SplitEnd, needs_check
+from balanced_source.host.ends import Mark, SplitEnd, doubtful
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client import (
     ClusterClient,
@@ -222,12 +222,7 @@ class KafkaAdmin:
             for s, tail in tails.items()
             if str(s[1]) in ids
         }
-        doubtful = {
-            s: marks[s]
-            for s, answer in ends.items()
-            if s in marks and needs_check(marks[s], answer)
-        }
-        answers = {**ends, **self._checked(cluster, ends, doubtful)}
+        answers = {**ends, **self._checked(cluster, ends, doubtful(marks, ends))}
         if failure is not None:
             failure.answers = answers
             raise failure

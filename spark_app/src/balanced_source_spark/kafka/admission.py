@@ -39,7 +39,7 @@ class Admission:
             may_wait: whether too few records may wait; not in a query that ends by itself, because
                 one that does not move has ended.
         """
-        backlog = {s: max(0, reachable[s] - p) for s, p in held.items()}
+        backlog = {s: n if (n := reachable[s] - p) > 0 else 0 for s, p in held.items()}
         now = self._clock()
         sizes = (
             self._sizes_of({s: p for s, p in held.items() if backlog[s]})

@@ -15,7 +15,7 @@ from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError
-from balanced_source.host.ends import Mark, SplitEnd
+from balanced_source.host.ends import Mark, SplitEnd, at_end
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -99,11 +99,7 @@ class OpenTransactions:
             self._report(cluster.name, {})
             return
         now, before = self._clock(), self._still.get(cluster.name, {})
-        known = {
-            s: _still(before.get(s), answer.end, now)
-            for s, answer in ends.items()
-            if s in marks and marks[s].position == answer.end
-        }
+        known = {s: _still(before.get(s), ends[s].end, now) for s in at_end(marks, ends)}
         self._still[cluster.name] = known = self._looked(cluster, known, now)
         self._report(cluster.name, {s: it for s, it in known.items() if _lasts(it, now)})
 

@@ -88,7 +88,9 @@ def admit(
     if not is_due(backlog, limits, waited=waited):
         return dict.fromkeys(backlog, 0)
     cap = limits.max_records_per_split
-    shares = {s: max(0, n if cap is None else min(n, cap)) for s, n in backlog.items()}
+    shares = {s: max(0, n) for s, n in backlog.items()}
+    if cap is not None:
+        shares = {s: min(n, cap) for s, n in shares.items()}
     if limits.max_records is not None:
         shares = fair_shares(shares, limits.max_records)
     # Bytes last, over what the other limits left: what is not read costs no bytes.
