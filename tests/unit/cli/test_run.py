@@ -92,6 +92,18 @@ def test_a_program_of_the_user_is_rejected_with_what_to_do() -> None:
         local_environment("orders", own, FILE)
 
 
+def test_a_sink_without_a_path_is_named_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.yaml").write_text(yaml.safe_dump(source_body()))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["run", "-f", "orders.yaml"])
+
+    assert result.exit_code == 2
+    assert "pipeline.sink.options: the option path is missing" in result.stderr
+    assert not (tmp_path / ".balanced-source").exists()
+
+
 def test_without_spark_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

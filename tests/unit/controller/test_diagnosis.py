@@ -142,6 +142,17 @@ def test_memory_that_ran_out_is_named() -> None:
     )
 
 
+def test_the_last_words_of_a_driver_are_in_the_message_without_secrets() -> None:
+    reason = "spec.application.pipeline.sink.options: the option path is missing. Set it"
+    ended = {"reason": "Error", "exitCode": 1, "message": f"{reason} password=hunter2\nTraceback"}
+
+    words = problem(decided("PENDING_RERUN", pod(terminated=ended, phase="Failed")))[1]
+
+    assert f"(exit code 1); {reason} password=[redacted]. The Spark operator restarts it" in words
+    assert "hunter2" not in words
+    assert "Traceback" not in words
+
+
 @pytest.mark.parametrize(
     ("before", "pause"), [(0, 30), (1, 60), (2, 120), (4, 480), (5, 600), (99, 600)]
 )

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.contract.redaction import redacted
+from balanced_source.redaction import redacted
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState, is_made_from
 from balanced_source_operator.controller.last_valid import LIMIT
