@@ -45,14 +45,14 @@ class JournalStoreContract(ABC):
         journal.create("j")
         return journal
 
-    def test_what_is_sealed_is_read_by_everybody(self, made: JournalStore) -> None:
+    def test_a_sealed_record_is_read_by_every_attempt(self, made: JournalStore) -> None:
         assert made.read(KEY) is None
         assert made.seal(RECORD) is SealResult.SEALED
         other = pickle.loads(pickle.dumps(made))  # noqa: S301 - as Spark does with a task
         assert other.read(KEY) == RECORD
         assert other.newest("j") == 7
 
-    def test_of_many_attempts_one_wins_and_its_record_stays(self, made: JournalStore) -> None:
+    def test_one_of_many_attempts_wins_and_its_record_stays(self, made: JournalStore) -> None:
         records = [replace(RECORD, ends={S: end}) for end in range(3, 35)]
 
         with ThreadPoolExecutor(8) as pool:
@@ -77,7 +77,7 @@ class JournalStoreContract(ABC):
     def test_a_new_journal_has_no_records(self, made: JournalStore) -> None:
         assert made.newest("j") == 0
 
-    def test_a_journal_that_nobody_made_is_named(self, made: JournalStore) -> None:
+    def test_a_missing_journal_is_named(self, made: JournalStore) -> None:
         """An executor that does not see the driver's place would seal what nobody reads."""
         with pytest.raises(ForeignJournalError, match="belongs to journal other, which is not in"):
             made.check("other")

@@ -87,7 +87,7 @@ def jaas(module: str, password: str = PASSWORD) -> str:
         (Listener.MTLS, "", ""),
     ],
 )
-def test_every_way_in_works_with_what_java_clients_and_kubernetes_have(
+def test_every_authentication_works_with_files_of_java_clients_and_kubernetes(
     secured: Brokers, secrets: Secrets, listener: Listener, mechanism: str, line: str
 ) -> None:
     content = {"sasl.jaas.config": line} if line else {}

@@ -118,7 +118,7 @@ async def test_it_has_the_source_its_objects_events_and_logs(scene: Scene) -> No
     assert not any("hunter2" in item.text for item in items.values())
 
 
-async def test_what_cannot_be_read_is_named_and_the_rest_is_there(scene: Scene) -> None:
+async def test_unreadable_parts_are_named_and_the_rest_is_bundled(scene: Scene) -> None:
     del scene.api.answers[PODS]
     items = await scene.items()
 
@@ -144,9 +144,7 @@ def run(scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return lambda *arguments: CliRunner().invoke(app, ["report", *arguments])
 
 
-def test_the_file_can_be_read_by_its_owner_alone_and_says_what_is_missing(
-    run: Any, tmp_path: Path
-) -> None:
+def test_the_bundle_is_private_and_names_missing_parts(run: Any, tmp_path: Path) -> None:
     result = run("orders", "--to", "bundle.zip")
 
     assert result.exit_code == 0, result.output

@@ -61,7 +61,7 @@ def keep_state(made: LocalOperator, folder: Path) -> None:
     state_path(folder).write_text(state)
 
 
-def test_ends_that_were_changed_while_nobody_watched_are_refused(tmp_path: Path) -> None:
+def test_ends_that_changed_while_local_mode_was_down_are_rejected(tmp_path: Path) -> None:
     keep_state(bounded(tmp_path, 1_000), tmp_path)
 
     with pytest.raises(InvalidSpecError, match="stoppingOffsets: was changed while"):

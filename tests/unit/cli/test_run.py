@@ -62,11 +62,11 @@ def test_progress_follows_the_lines_of_the_query() -> None:
 
 
 @pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])
-def test_what_a_transform_prints_is_not_progress(line: Any) -> None:
+def test_output_of_a_transform_is_not_progress(line: Any) -> None:
     assert advanced(QueryProgress(), line) == QueryProgress()
 
 
-def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_manifest() -> None:
+def test_the_driver_gets_the_environment_of_a_pod_with_secrets_beside_the_manifest() -> None:
     environment = local_environment("orders", make_spec(), FILE)
 
     assert from_variables(to_variables(environment)) == environment

@@ -119,7 +119,7 @@ def test_limits_are_taken_over() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(
+def test_invalid_values_are_rejected_with_their_path(
     offsets: dict[str, Any], field: str, says: str
 ) -> None:
     """A committed start without a group is an error, as upstream; here it names the field."""

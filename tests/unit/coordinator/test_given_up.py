@@ -68,7 +68,7 @@ def test_a_host_that_has_drained_is_forgotten_and_may_join_again() -> None:
     assert len(got) == len(set(got)) == 8 * 12
 
 
-def test_what_the_user_wants_does_not_end_the_drain() -> None:
+def test_a_change_of_the_spec_does_not_end_the_drain() -> None:
     stage = running()
     stage.dead.add("1")
     give_up(stage, "1")
@@ -79,7 +79,7 @@ def test_what_the_user_wants_does_not_end_the_drain() -> None:
     assert role(stage, "1") is HostRole.LEAVING
 
 
-def test_with_duplicates_allowed_others_go_on_at_once_from_the_last_report() -> None:
+def test_with_duplicates_allowed_other_hosts_continue_at_once_from_the_last_report() -> None:
     stage = running().more(3)
     dies_after_delivery(stage, "1")
 
@@ -142,7 +142,7 @@ def test_nothing_happens_when_the_host_has_registered_again_or_never_did() -> No
     assert other.state == unseen
 
 
-def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> None:
+def test_a_host_at_the_gate_continues_when_a_host_thought_lost_reports() -> None:
     """Found by random lives: the gate was looked at only when a host registered."""
     stage = running()
     stage.operator.handle(HostLost("0", stage.state.hosts["0"].incarnation))

@@ -120,7 +120,7 @@ def nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("happens", [nothing, driver_restarts])
-def test_reports_tell_when_the_assignment_is_gone(happens: Callable[[Stage], None]) -> None:
+def test_a_missing_assignment_is_detected_by_reports(happens: Callable[[Stage], None]) -> None:
     stage, copy = stage_with_history()
     stage.store.assignment = None
 
@@ -133,7 +133,7 @@ def test_reports_tell_when_the_assignment_is_gone(happens: Callable[[Stage], Non
 
 
 @pytest.mark.parametrize("happens", [nothing, driver_restarts])
-def test_reports_tell_when_all_documents_are_older(happens: Callable[[Stage], None]) -> None:
+def test_older_documents_are_detected_by_reports(happens: Callable[[Stage], None]) -> None:
     stage = Stage(readers=2, hosts=1).topic("t", 4).running().adopts()
     copy, assignment, reports = stage.store.state, stage.store.assignment, dict(stage.store.reports)
     stage.rescales(3).adopts().more(5).adopts().topic("u", 3).looks_again().adopts()

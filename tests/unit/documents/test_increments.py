@@ -150,7 +150,7 @@ def test_an_increment_of_another_source_is_refused() -> None:
         increments.apply(text, base, source="other")
 
 
-def test_what_is_read_again_goes_on_from_the_same_base() -> None:
+def test_a_document_read_again_continues_from_the_same_base() -> None:
     """An operator that starts anew publishes an increment, not everything."""
     text, base = increments.encode(large(), source="uid", base=None)
     assert base is not None

@@ -52,7 +52,7 @@ def test_a_lost_answer_is_unknown_and_never_success(
     assert journal.seal(RECORD) is SealResult.UNKNOWN
 
 
-def test_whoever_acts_on_a_record_makes_its_name_durable_first(
+def test_a_record_name_is_durable_before_it_is_used(
     journal: FolderJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that loses power forgets names that were not written to the disk.
@@ -74,7 +74,7 @@ def test_whoever_acts_on_a_record_makes_its_name_durable_first(
     assert [name in names for names in durable] == [True]
 
 
-def test_a_name_that_cannot_be_made_durable_is_no_success(
+def test_a_name_that_cannot_be_made_durable_is_a_failure(
     journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fsync(number: int) -> None:

@@ -67,7 +67,7 @@ def queued(client: ClusterClient) -> int:
     return int(admin.poll(0))
 
 
-def test_a_client_whose_statistics_nobody_wants_makes_none(bootstrap: str) -> None:
+def test_a_client_without_a_statistics_listener_collects_none(bootstrap: str) -> None:
     """They were made and queued for ever: 60 MB a day, source and cluster."""
     client = ClusterClient("c", {"bootstrap.servers": bootstrap, **TALKATIVE})
     client.ends([("c", "t", 0)], Anchor.LATEST)
@@ -78,7 +78,7 @@ def test_a_client_whose_statistics_nobody_wants_makes_none(bootstrap: str) -> No
     assert queued(client) == 0
 
 
-def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str) -> None:
+def test_queued_records_of_a_client_are_fetched_without_a_call(bootstrap: str) -> None:
     keeper = Keeper(interval=0.01)
     admin = KafkaAdmin(has_statistics=True, keeper=keeper)
     admin.begins(cluster(bootstrap), [("c", "t", 0)])
@@ -90,7 +90,7 @@ def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str
     wait_until(has_fetched, 60, "statistics that the keeper has fetched")
 
 
-def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(
+def test_unused_clients_are_closed_without_a_call_to_their_admin(
     bootstrap: str,
 ) -> None:
     """A cluster that was taken out: its client would try to connect for ever."""

@@ -142,7 +142,7 @@ def unread_and_expired(on_loss: OnLoss) -> Scene:
 
 
 @pytest.mark.scenario("P5")
-def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() -> None:
+def test_a_shard_that_expired_unread_holds_back_its_children_and_is_reported() -> None:
     """With `onDataLoss: Fail` the problem names the stream and the shards."""
     scene = unread_and_expired(OnLoss.FAIL)
 

@@ -238,7 +238,7 @@ async def test_pages_of_two_listings_are_never_joined(tmp_path: Path) -> None:
     assert await world.settle(task) == connector.names()
 
 
-async def test_what_is_too_large_is_refused_in_words(
+async def test_a_too_large_answer_is_rejected_with_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_documents, "MAX_PAGES", 2)
@@ -261,7 +261,7 @@ async def test_a_driver_that_ends_starts_no_call(folder: Path) -> None:
     assert await world.settle(task) == ["a", "b"]
 
 
-async def test_an_answer_to_a_former_operator_counts_for_nothing(folder: Path) -> None:
+async def test_an_answer_to_a_previous_operator_is_ignored(folder: Path) -> None:
     world = Exchange()
     await world.asked(folder)
     report = await world.exchange()
@@ -339,7 +339,7 @@ class Unused:
         """Nothing is remembered."""
 
 
-def test_a_call_names_nothing_but_what_the_codec_writes() -> None:
+def test_a_call_has_only_fields_that_the_codec_writes() -> None:
     call = WantedCall(id="a-1", call={"folder": "/data"})
 
     assert json.loads(json.dumps(call_documents.encode_calls([call]))) == [

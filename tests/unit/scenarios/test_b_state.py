@@ -75,7 +75,7 @@ def test_clusters_with_retained_splits_make_a_round_trip() -> None:
 
 
 @pytest.mark.scenario("B8")
-def test_what_is_absent_stays_absent() -> None:
+def test_absent_fields_stay_absent() -> None:
     """A stop on one split, an id of the topic on another, neither on a third."""
     some = [split("u", 0, stopping_offset=9), split("u", 1, topic_id="x"), split("u", 2)]
     stored = checkpoint(unassigned={s.split_id: s for s in some})

@@ -25,7 +25,7 @@ def redistributed() -> Stage:
 
 
 @pytest.mark.scenario("E1")
-def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken() -> None:
+def test_e1_splits_that_one_reader_reports_are_spread_over_all_after_discovery() -> None:
     """Nothing before the discovery.
 
     Then ten splits over four readers, none of the topic that is gone.

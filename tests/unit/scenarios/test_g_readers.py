@@ -136,7 +136,7 @@ def test_the_last_split_is_removed() -> None:
 
 
 @pytest.mark.scenario("G12")
-def test_what_returns_does_not_disturb_what_is_read() -> None:
+def test_returned_splits_do_not_disturb_other_splits() -> None:
     """Another split emits 10, then 11, while retained ones come back."""
     stage = running("c0", "c1")
     stage.source_changes(source("c0")).adopts()

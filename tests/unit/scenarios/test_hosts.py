@@ -165,7 +165,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", [*range(40), 704, 779, 1065])
-def test_whatever_happens_to_hosts_every_record_arrives_once(seed: int) -> None:
+def test_every_record_arrives_once_under_any_change_of_hosts(seed: int) -> None:
     """And in the end every host holds exactly what is its own, evenly."""
     walk = Walk(seed)
     for _ in range(100):

@@ -165,7 +165,7 @@ def test_a_checkpoint_is_complete_when_the_slowest_host_has_it() -> None:
 
 
 @pytest.mark.hosts_apart
-def test_a_checkpoint_that_the_fastest_passed_is_still_told() -> None:
+def test_a_checkpoint_is_still_announced_after_the_fastest_host_passed_it() -> None:
     """Host 1 reaches an epoch that host 0 has left behind.
 
     It is complete then, not at some later one.

@@ -48,7 +48,7 @@ def test_l1_the_slowest_decides_how_far_all_may_go() -> None:
 
 
 @pytest.mark.scenario("L2")
-def test_l2_idle_readers_hold_nobody_back() -> None:
+def test_l2_idle_readers_hold_back_no_other_reader() -> None:
     """1044 without the idle one, 1042 with it.
 
     No limit while all are idle, and the old ones when they return.
@@ -338,7 +338,7 @@ def test_l15_active_paused_active_idle_paused_active() -> None:
 
 
 @pytest.mark.scenario("L16")
-def test_l16_a_paused_split_that_is_idle_goes_on_when_it_may() -> None:
+def test_l16_a_paused_split_that_is_idle_continues_when_it_may() -> None:
     """Upstream forgot the watermark of idle splits, and never resumed them (FLINK-40093)."""
     readers = Readers({"a": 0, "b": 1}, group(max_drift=0)).says(a=8, b=7)
     assert readers.poll().paused == {"a"}

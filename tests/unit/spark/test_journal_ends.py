@@ -94,7 +94,7 @@ def test_wrong_numbers_of_a_connector_end_no_query(
     assert capsys.readouterr().out.count("return no valid figures: they are left out") == 1
 
 
-def test_an_end_that_only_reading_tells_reaches_the_enumerator(make: Make) -> None:
+def test_an_end_that_only_the_reader_knows_reaches_the_enumerator(make: Make) -> None:
     """With the exact position: another host would read the split again from there."""
     world = shelf(length=12)
     world.ends = {"tape-0": 7, "tape-1": 12, "tape-2": 1}

@@ -157,7 +157,7 @@ def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
 
 
 @given(st.lists(st.lists(messages, max_size=8), max_size=6))
-def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(
+def test_each_range_gets_its_own_records_in_order_and_once_under_any_delivery(
     delivered: list[list[Message]],
 ) -> None:
     pieces = [

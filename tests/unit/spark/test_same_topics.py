@@ -59,7 +59,7 @@ SAME = {"t": "first", "u": "u"}
 RECREATED = {"t": "second", "u": "u"}
 
 
-def test_what_was_planned_is_read() -> None:
+def test_planned_ranges_are_read() -> None:
     cluster = Cluster(SAME)
 
     assert read(cluster) == [T, U]
@@ -100,7 +100,7 @@ def test_records_are_fetched_while_the_cluster_is_asked() -> None:
     assert list(topics.read([T], reader, Interrupt())) == [T]
 
 
-def test_a_deleted_topic_is_not_waited_for_for_ever() -> None:
+def test_the_wait_for_a_deleted_topic_ends() -> None:
     with pytest.raises(OffsetsLostError, match=r"topic t was deleted\."):
         read(Cluster({"u": "u"}))
 
@@ -111,7 +111,7 @@ def test_with_consent_only_the_others_are_read(answer: Mapping[str, str]) -> Non
 
 
 @pytest.mark.parametrize("policy", list(OnDataLoss))
-def test_what_was_read_while_the_topic_was_recreated_does_not_count(policy: OnDataLoss) -> None:
+def test_records_read_while_the_topic_was_recreated_do_not_count(policy: OnDataLoss) -> None:
     """The task fails, Spark drops its rows, and the next attempt asks before it reads."""
     cluster = Cluster(SAME, RECREATED)
 
@@ -187,7 +187,7 @@ def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
         list(topics.read([T], iter, Interrupt()))
 
 
-def test_ranges_of_a_former_state_know_no_ids() -> None:
+def test_ranges_of_a_previous_state_know_no_ids() -> None:
     cluster = Cluster({})
 
     assert read(cluster, [OLD]) == [OLD]
