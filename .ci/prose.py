@@ -61,15 +61,10 @@ def _complaints(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iter
 
 
 def _in_code(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iterator[str]:
-    """Texts that a program may show: all but docstrings."""
+    """Texts of a program: those that it may show, and its docstrings."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in documentation
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for pattern, advice in patterns:
                 if match := pattern.search(node.value):
                     yield _complaint(file, node.lineno, match[0], advice)

@@ -78,7 +78,7 @@ class JournalStoreContract(ABC):
         assert made.newest("j") == 0
 
     def test_a_missing_journal_is_named(self, made: JournalStore) -> None:
-        """An executor that does not see the driver's place would seal what nobody reads."""
+        """An executor that does not see the driver's place would seal what no one reads."""
         with pytest.raises(ForeignJournalError, match="belongs to journal other, which is not in"):
             made.check("other")
         with pytest.raises(JournalError, match="journal other is not in"):
@@ -129,7 +129,7 @@ class JournalStoreContract(ABC):
     def test_a_store_that_loses_every_answer_fails_the_task(
         self, made: JournalStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And does not keep it for ever."""
+        """And does not keep it forever."""
         monkeypatch.setattr(type(made), "seal", lambda *_: SealResult.UNKNOWN)
 
         with pytest.raises(

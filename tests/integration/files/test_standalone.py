@@ -162,7 +162,7 @@ def test_the_progress_says_what_reading_took(
         assert 0 < reader["firstRecordsSeconds"] <= reader["sourceSeconds"]
         assert reader["downstreamSeconds"] > 0
     told = sum(reader["recordsRead"] for reader in readers.values())
-    # All micro-batches but the last: its tasks end when nobody asks for a further one.
+    # All micro-batches but the last: its tasks end when no one asks for a further one.
     assert told in accumulate(p.numInputRows for p in query.recentProgress)
 
 

@@ -1,4 +1,4 @@
-"""A transaction that nobody ends, on a real broker."""
+"""A transaction that no one ends, on a real broker."""
 
 from collections.abc import Iterator
 

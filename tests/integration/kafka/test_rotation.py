@@ -1,6 +1,6 @@
 """A password is changed while a query runs.
 
-It goes on, and none of the passwords is anywhere but in the Secret.
+It continues, and none of the passwords is anywhere but in the Secret.
 """
 
 import base64

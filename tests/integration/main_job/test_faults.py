@@ -310,7 +310,7 @@ def test_a_missing_service_account_is_named_and_found_when_it_appears(world: Wor
     world.wait_condition("Degraded", "False")
 
 
-# --- documents that somebody touched --------------------------------------------------------------
+# --- documents that someone touched --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("document", ["enumerator", "assignment"])
@@ -445,7 +445,7 @@ def test_a_missing_spark_operator_is_reported_and_found_once_installed(
 
 
 def test_two_operators_at_once_do_not_overwrite_each_other(world: World) -> None:
-    """Nobody should run two without a Lease.
+    """No one should run two without a Lease.
 
     If it happens, conflicts are loud and the state stays one.
     """

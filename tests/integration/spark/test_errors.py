@@ -20,7 +20,7 @@ from testbed.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 PATIENCE = 14
-"""Seconds, a little more than a client needs to find out why nobody answers."""
+"""Seconds, a little more than a client needs to find out why no one answers."""
 
 
 @dataclass(frozen=True, kw_only=True)

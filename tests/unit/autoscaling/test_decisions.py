@@ -101,7 +101,7 @@ class Source:
 
     @property
     def reasons(self) -> list[Reason]:
-        """Reasons one after the other, without repetitions."""
+        """Reasons in turn, without repetitions."""
         found = [verdict.reason for verdict in self.verdicts]
         return [reason for i, reason in enumerate(found) if i == 0 or reason != found[i - 1]]
 

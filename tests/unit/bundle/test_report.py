@@ -1,4 +1,4 @@
-"""``report`` writes what somebody needs who helps from afar; what it cannot read, it names."""
+"""``report`` writes what someone needs who helps from afar; what it cannot read, it names."""
 
 import contextlib
 import zipfile

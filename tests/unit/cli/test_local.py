@@ -1,4 +1,4 @@
-"""Local mode says what the operator's conditions say, and goes on where the operator does."""
+"""Local mode says what the operator's conditions say, and continues where the operator does."""
 
 from collections.abc import Iterator
 from pathlib import Path

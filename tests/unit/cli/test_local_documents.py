@@ -1,4 +1,4 @@
-"""Local mode starts beside documents that somebody has edited or torn."""
+"""Local mode starts beside documents that someone has edited or torn."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def operator(folder: Path) -> LocalOperator:
 def test_a_damaged_document_of_no_state_keeps_nothing_from_starting(
     tmp_path: Path, name: str
 ) -> None:
-    """Both are written anew; only a damaged state needs somebody to decide."""
+    """Both are written again; only a damaged state needs someone to decide."""
     path = assignment_path(tmp_path) if name == "assignment" else report_path(tmp_path, HOST)
     path.write_text('{"kind": "Assignment"}')
 

@@ -1,4 +1,4 @@
-"""Clusters: from the spec, or from a ConfigMap that somebody else keeps."""
+"""Clusters: from the spec, or from a ConfigMap that someone else keeps."""
 
 from typing import Any
 

@@ -94,7 +94,7 @@ def test_a_host_behind_the_gate_is_not_addressed_when_the_operator_starts_again(
 def test_splits_of_a_host_without_readers_still_count() -> None:
     """Parallelism fell while the state was lost.
 
-    What the idle host reported was attributed to nobody.
+    What the idle host reported was attributed to no one.
     """
     operator, [one, other] = make_world("0", "1")
     operator.start()

@@ -75,7 +75,7 @@ def test_a_topic_that_is_recreated_while_there_is_not_a_state_is_read_from_its_b
 
 
 def test_without_consent_a_topic_recreated_while_the_state_is_lost_is_reported() -> None:
-    """Records of the former topic that were not read are lost, so somebody has to decide."""
+    """Records of the former topic that were not read are lost, so someone has to decide."""
     stage = running(source(LATEST, OnDataLoss.FAIL)).state_lost()
     recreate(stage, end=4)
 

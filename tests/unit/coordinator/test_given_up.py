@@ -155,7 +155,7 @@ def test_a_host_at_the_gate_continues_when_a_host_thought_lost_reports() -> None
 
 
 def test_a_host_at_the_gate_does_not_pass_because_of_one_that_leaves_in_the_same_turn() -> None:
-    """Found by random lives: nobody is active afterwards, and host 0 has not said what it holds."""
+    """Found by random lives: no one is active afterwards, and host 0 has not said what it holds."""
     stage = running(hosts=3, readers=2)
     assert stage.read(2) == {}
     give_up(stage, "2")

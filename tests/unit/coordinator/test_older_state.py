@@ -116,7 +116,7 @@ def driver_restarts(stage: Stage) -> None:
 
 
 def nothing(stage: Stage) -> None:
-    """The driver goes on."""
+    """The driver continues."""
 
 
 @pytest.mark.parametrize("happens", [nothing, driver_restarts])
@@ -183,7 +183,7 @@ def test_an_acknowledgement_after_the_restore_starts_no_new_lineage() -> None:
 
 
 def test_a_state_without_any_published_assignment_is_not_trusted() -> None:
-    """The driver goes on unheard; what was published since the copy was made cannot be known."""
+    """The driver continues unheard; what was published since the copy was made cannot be known."""
     stage, copy = stage_with_history()
     stage.store.assignment = None
     stage.store.reports.clear()

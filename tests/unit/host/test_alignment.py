@@ -1,4 +1,4 @@
-"""Alignment by admission, on simulated logs: nobody runs ahead, nobody waits for ever."""
+"""Alignment by admission, on simulated logs: no one runs ahead, no one waits forever."""
 
 from collections.abc import Mapping, Sequence
 

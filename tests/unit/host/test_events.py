@@ -66,7 +66,7 @@ class Scene:
     def adopt(self) -> None:
         """The driver sees the newest assignment, runs a micro-batch, hands events over.
 
-        Nobody reports.
+        No one reports.
         """
         self.driver.see_assignment()
         self.driver.batch()

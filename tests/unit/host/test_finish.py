@@ -63,7 +63,7 @@ def test_a_host_without_readers_runs_until_the_source_is_finished() -> None:
 
 
 def test_a_split_that_its_reader_has_finished_needs_no_stop() -> None:
-    """Its reader says so, in the journal; nobody knew its end before."""
+    """Its reader says so, in the journal; no one knew its end before."""
     point = JournalPoint(journal="j", number=7, finished=frozenset({S}))
     open_end = replace(ASSIGNED, attributes={T: {"stop": 0}})
     read = replace(READ, positions={S: 4, T: 0}, journal=point, attributes={T: {"stop": 1}})

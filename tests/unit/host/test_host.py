@@ -224,7 +224,7 @@ def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
 
 
 def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
-    """Also when the state was made anew and gives the split out as a new one.
+    """Also when the state was recreated and gives the split out as a new one.
 
     It does not hold for another split of that name.
     """

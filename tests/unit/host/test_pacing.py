@@ -1,4 +1,4 @@
-"""Shares by time: a slow reader does not keep the others waiting, and nothing is left for ever."""
+"""Shares by time: a slow reader does not keep the others waiting, and nothing is left forever."""
 
 from collections.abc import Collection, Mapping
 

@@ -151,7 +151,7 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
 
 
 def test_a_dead_controller_is_looked_up_again(client: ClusterClient) -> None:
-    """The client goes on asking the one that it knows.
+    """The client continues asking the one that it knows.
 
     While it does, nothing is discovered and nothing is planned.
     """

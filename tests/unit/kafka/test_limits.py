@@ -1,4 +1,4 @@
-"""Admission: never too much, never nothing, and nobody starves beside a huge split."""
+"""Admission: never too much, never nothing, and no one starves beside a huge split."""
 
 from collections.abc import Mapping
 from random import Random

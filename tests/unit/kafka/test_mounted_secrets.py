@@ -34,9 +34,9 @@ def test_files_are_properties_and_what_kubernetes_adds_is_not(tmp_path: Path) ->
 
 
 def test_an_absent_secret_is_named(tmp_path: Path) -> None:
-    """Not mounted: nobody named it when the pod started.
+    """Not mounted: no one named it when the pod started.
 
-    Mounted and empty: nobody has created it.
+    Mounted and empty: no one has created it.
     """
     (tmp_path / "empty").mkdir()
 

@@ -113,7 +113,7 @@ def test_settings_of_another_kind_are_left_alone() -> None:
 
 
 def test_an_unknown_cluster_is_reported_with_what_to_do() -> None:
-    """After a restart nobody remembers.
+    """After a restart no one remembers.
 
     A KeyError would end the query again and again without a word.
     """

@@ -1,6 +1,6 @@
 """One topic that the user may not see.
 
-The others of its cluster go on, and the condition names it.
+The others of its cluster continue, and the condition names it.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Topics that are deleted, and created anew under the same name.
+"""Topics that are deleted, and recreated under the same name.
 
 Another thing, never read with old offsets.
 """

@@ -32,7 +32,7 @@ SHARD = "shardId-000000000000"
 
 @dataclass
 class Scene:
-    """A reader of one shard. Its clock goes on to the time at which the shard is due."""
+    """A reader of one shard. Its clock continues to the time at which the shard is due."""
 
     on_loss: OnLoss = OnLoss.FAIL
     shared: SharedShards = field(default_factory=SharedShards)
@@ -70,7 +70,7 @@ class Scene:
                     self.position = record.sequence + 1
 
     def task(self) -> None:
-        """Another task goes on where the former one has stopped."""
+        """Another task continues where the former one has stopped."""
         self.reader.close()
         self.reader = self.open()
 
@@ -222,7 +222,7 @@ def test_records_that_expired_unread_end_the_query() -> None:
 
 @pytest.mark.scenario("P6")
 def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> None:
-    """With `Continue` reading goes on at the oldest record."""
+    """With `Continue` reading continues at the oldest record."""
     scene = lost_scene(OnLoss.CONTINUE)
 
     scene.fetch(2)

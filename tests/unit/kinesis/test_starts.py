@@ -185,7 +185,7 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
 @pytest.mark.scenario("P7")
 @pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 12), (OnLoss.CONTINUE, 18)])
 def test_a_stream_that_was_split_and_then_created_again(on_loss: OnLoss, expected: int) -> None:
-    """Its first shard has an id that nobody holds any more; the policy holds for it, too."""
+    """Its first shard has an id that no one holds any more; the policy holds for it, too."""
     scene = Scene()
     scene.put()
     scene.start(Start(), on_loss=on_loss)

@@ -59,7 +59,7 @@ def test_a_snapshot_holds_emitted_and_not_fetched_positions(make: Make) -> None:
 
 
 def test_a_split_that_is_taken_away_goes_where_it_stopped(make: Make) -> None:
-    """Also what was fetched already comes from its next reader, and from nobody else."""
+    """Also what was fetched already comes from its next reader, and from no one else."""
     first, second = Scene(make), Scene(make)
     first.reader.add_splits([A, B])
     first.read_until(lambda: len(first.of("a")) == 2)

@@ -330,7 +330,7 @@ async def test_the_operator_executes_nothing_itself(folder: Path) -> None:
 
 
 class Unused:
-    """A pool of threads that nobody may use."""
+    """A pool of threads that no one may use."""
 
     async def run(self, lane: Any, function: CallExecutor, call: Any) -> Any:
         raise AssertionError("the operator lends nobody its identity")

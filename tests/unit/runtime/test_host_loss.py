@@ -260,7 +260,7 @@ def test_with_duplicates_allowed_no_drain_attempt_is_waited_for() -> None:
 
 
 def test_no_host_is_given_up_while_all_are_silent() -> None:
-    """Then the API server or the operator's watch is out of reach, or nobody could take over."""
+    """Then the API server or the operator's watch is out of reach, or no one could take over."""
 
     async def play(story: Story) -> None:
         drivers = Drivers(story)

@@ -1,4 +1,4 @@
-"""Documents that somebody else writes, edits or deletes; and two operators at once."""
+"""Documents that someone else writes, edits or deletes; and two operators at once."""
 
 import random
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def check(play: Play) -> Story:
 
 
 def edit(story: Story, suffix: str, text: str) -> None:
-    """Somebody writes something else into a ConfigMap."""
+    """Someone writes something else into a ConfigMap."""
     story.server.edit(CONFIG_MAP, NAMESPACE, f"orders-{suffix}", {"data": {PLAIN_KEY: text}})
 
 
@@ -138,7 +138,7 @@ def test_an_older_copy_of_the_state_begins_a_new_lineage(*, is_running: bool) ->
 
 
 def test_a_conflict_raises_and_keeps_the_other_decision() -> None:
-    """Somebody wrote state between our read and our write: nothing of his is overwritten."""
+    """Someone wrote state between our read and our write: nothing of his is overwritten."""
 
     async def play(story: Story) -> None:
         await reading(story)
@@ -167,7 +167,7 @@ def test_two_operators_at_once_end_where_one_would(seed: int) -> None:
 
 
 def test_an_assignment_from_the_future_is_not_believed() -> None:
-    """A copied document with a higher epoch is somebody's edit.
+    """A copied document with a higher epoch is someone's edit.
 
     The driver may follow it only if the state agrees.
     """

@@ -264,7 +264,7 @@ async def restored(
 
 
 def driver_from_checkpoint(story: Story) -> None:
-    """The new driver goes on from the Spark checkpoint, which is not part of the cluster."""
+    """The new driver continues from the Spark checkpoint, which is not part of the cluster."""
     before: Driver = story.driver
     # The same by duck typing
     story.driver = Driver(story.documents, story.broker)  # type: ignore[arg-type]

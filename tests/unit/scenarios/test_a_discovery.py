@@ -119,7 +119,7 @@ def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("A11", "A12")
 def test_a11_splits_wait_for_their_reader_and_continue_where_it_stopped() -> None:
-    """While reader 0 is down nobody gets its splits, a snapshot keeps them.
+    """While reader 0 is down no one gets its splits, a snapshot keeps them.
 
     It returns and gets exactly these.
 

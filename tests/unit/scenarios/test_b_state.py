@@ -119,7 +119,7 @@ def test_a_newer_version_is_refused_by_naming_both() -> None:
 
 @pytest.mark.scenario("B11")
 def test_reports_that_wait_behind_the_gate_are_part_of_the_state() -> None:
-    """FLINK-40469: a snapshot inside the recovery window kept them for nobody."""
+    """FLINK-40469: a snapshot inside the recovery window kept them for no one."""
     waiting = make_report(2, positions={("c0", "t0", 1): 42})
     plain = checkpoint()
     hosts = {"0": HostState(incarnation=2, phase=HostPhase.RECOVERING, report=waiting)}

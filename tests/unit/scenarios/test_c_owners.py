@@ -187,7 +187,7 @@ def test_c12_the_result_depends_on_the_loads_alone(
 ) -> None:
     """Any order of the input, any skew.
 
-    Nobody moves, the fullest ends as low as it can, who had more got nothing.
+    No one moves, the fullest ends as low as it can, who had more got nothing.
     """
     owners = {("c", "a", number): reader % n for number, reader in enumerate(active)}
     before = loads(owners, n)

@@ -134,7 +134,7 @@ def test_d11_a_topic_is_dropped_before_all_readers_are_there() -> None:
 @pytest.mark.scenario("D12", "K7", "K10")
 @pytest.mark.parametrize("readers", [3, 4])
 def test_d12_a_removed_cluster_returns_within_its_retention(readers: int) -> None:
-    """Its positions survive a restart and a rescale, and its splits go on where they stopped."""
+    """Its positions survive a restart and a rescale, and its splits continue where they stopped."""
     both, only_c = kafka_source("c", "d", retention=HOUR), kafka_source("c", retention=HOUR)
     stage = two_clusters(source=both).running()
     stage.source_changes(only_c).adopts()
@@ -192,7 +192,7 @@ def test_d14_a_restart_from_the_checkpoint_assigns_nothing() -> None:
 def test_d15_settings_that_changed_while_no_operator_ran_reach_the_readers() -> None:
     """They are published under a new epoch, which readers adopt; no split moves.
 
-    Upstream keeps the servers of the checkpoint and takes other settings anew; ours all come from
+    Upstream keeps the servers of the checkpoint and takes other settings again; ours all come from
     the spec.
     """
     stage = two_clusters(source=ONLY_C).running()

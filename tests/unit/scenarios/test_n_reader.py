@@ -218,7 +218,7 @@ def test_n5_a_removed_unread_split_holds_back_no_other_split() -> None:
 def test_n7_a_paused_split_waits_while_the_other_continues(shape: Threading) -> None:
     """Two splits of five.
 
-    After one record of each the first waits, the other one goes on, then all ten are there.
+    After one record of each the first waits, the other one continues, then all ten are there.
     """
     scene = Scene(lambda make: InlineFetchers(make, shape), chunk=1)
     scene.reader.add_splits([NumbersSplit(name="0", stop=5), NumbersSplit(name="1", stop=5)])
@@ -273,7 +273,7 @@ def test_n8_restored_with_another_number_of_readers(before: int, after: int) -> 
 def test_n8_changed_while_they_read(before: int, after: int) -> None:
     """Upstream restarts the job for it.
 
-    Here the readers go on, and each record still comes once.
+    Here the readers continue, and each record still comes once.
     """
     scene = reading(before)
 

@@ -145,7 +145,7 @@ def test_a_killed_process_is_gone_and_a_frozen_one_is_not() -> None:
         child.send_signal(signal.SIGSTOP)
         assert not former.is_gone(seen_from=me)
         child.kill()
-        # a zombie, as long as nobody asks for its exit code
+        # a zombie, as long as no one asks for its exit code
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert former.is_gone(seen_from=me)
     assert former.is_gone(seen_from=me)

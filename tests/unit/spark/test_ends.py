@@ -131,7 +131,7 @@ def test_a_partition_that_is_gone_is_not_planned_by_what_was_known_of_it() -> No
 
 
 def test_ends_of_unused_splits_are_forgotten() -> None:
-    """Topics come and go for months; a cluster that is taken out is nobody's problem either."""
+    """Topics come and go for months; a cluster that is taken out is no one's problem either."""
     told: list[tuple[str, Problem | None]] = []
     clusters = Clusters(refusals=1)
     ends = Ends(clusters, fresh=0.0, lasts=0.0, tell=lambda *news: told.append(news))

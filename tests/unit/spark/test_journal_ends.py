@@ -20,7 +20,7 @@ from testbed.waiting import wait_until
 
 
 def test_a_query_that_ends_by_itself_ends_although_records_keep_coming(make: Make) -> None:
-    """The source says each time that everything is read; then it goes on."""
+    """The source says each time that everything is read; then it continues."""
     query = make(TapeHalf(replace(shelf(), timed={"tape-0", "tape-1", "tape-2"})))
     begun = shelf().records()
     query.planner.prepareForTriggerAvailableNow()

@@ -179,7 +179,7 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
 def test_a_range_that_could_not_be_read_again_is_never_sealed(
     journal: FolderJournal, half: Half, message: str
 ) -> None:
-    """Before, the query could never go on, or lost records.
+    """Before, the query could never continue, or lost records.
 
     Their splits counted as read to their end.
     """

@@ -203,7 +203,7 @@ def test_a_source_that_cannot_be_read_again_is_reported_as_at_least_once(make: M
 
 
 def test_a_journal_that_is_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
-    """Nobody knows what the last micro-batch delivered: reading on would repeat or lose records."""
+    """No one knows what the last micro-batch delivered: reading on would repeat or lose records."""
     query = make()
     query.trigger_until(lambda: len(query.records) > 0, "the first records")
     shutil.rmtree(tmp_path / "journal")

@@ -293,7 +293,7 @@ def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() ->
 def test_a_query_that_is_triggered_once_reads_all_available_records(limit: int | None) -> None:
     """It waits for the assignment and for all ends.
 
-    Limits would leave records that nobody comes back for.
+    Limits would leave records that no one comes back for.
     """
     query = over_clusters(3, limit, is_bounded=False)
 

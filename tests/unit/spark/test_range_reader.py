@@ -130,7 +130,7 @@ def test_time_that_spark_takes_for_rows_is_not_the_brokers(
 
 
 RANGES = {("t", 0): (3, 9), ("t", 1): (0, 4), ("u", 0): (5, 6)}
-"""What is to be read; partition 7 is nobody's."""
+"""What is to be read; partition 7 is no one's."""
 
 messages = st.builds(
     Message,

@@ -146,7 +146,7 @@ def polled(made: HostRuntime) -> None:
 
 @pytest.mark.parametrize("discovers", [True, False])
 def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
-    """Without an operator nobody else would tell."""
+    """Without an operator no one else would tell."""
     refused = RefusedDiscoveryError(
         "topic t does not exist on cluster c: create it", scope="c", reason="UnknownTopic"
     )
@@ -162,7 +162,7 @@ def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
 
 
 def test_a_stream_ends_when_no_server_has_answered_within_its_patience() -> None:
-    """It would deliver no rows for ever, and the log is not where its user looks."""
+    """It would deliver no rows forever, and the log is not where its user looks."""
     made = runtime(
         lambda _: TransientDiscoveryError("cluster c does not answer; trying again", scope="c")
     )

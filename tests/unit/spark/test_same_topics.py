@@ -25,7 +25,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cluster:
-    """Says the next ids each time that it is asked, then the last ones for ever."""
+    """Says the next ids each time that it is asked, then the last ones forever."""
 
     def __init__(self, *answers: Mapping[str, str] | Exception) -> None:
         self.answers = list(answers)

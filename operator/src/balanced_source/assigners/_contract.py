@@ -110,7 +110,7 @@ def _check_answer(
 ) -> None:
     name, n = type(assigner).__name__, placement.parallelism
     for split_id in placement.pending:
-        # A split without an owner is read by nobody, and nothing would tell.
+        # A split without an owner is read by no one, and nothing would tell.
         if split_id not in changes:
             raise ContractViolationError(f"{name} left split {split_id} without an owner")
     # Mostly nothing moved, and then no split needs to be looked up in the question.

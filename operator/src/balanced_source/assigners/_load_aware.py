@@ -37,11 +37,11 @@ class LoadAwareAssigner(SplitAssigner):
 
     1. readers above their fair share give to those below it, the heaviest splits that fit first;
     2. a local search of gifts and swaps removes what remains above `tolerance`;
-    3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get
+    3. if the bound of 4/3 is not shown to hold by then, everything is dealt again, and readers get
        the group of which they have most;
     4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves`
        allows;
-    5. if that ends above `tolerance`, the search begins anew from there, until it finds nothing
+    5. if that ends above `tolerance`, the search begins again from there, until it finds nothing
        more.
 
     The lower bound is max(mean, heaviest split), or better where several heavy splits must share a
@@ -152,7 +152,7 @@ class _Rebalance:
         owners = _after(self._owners, moves)
         is_level = max(self._clipped.loads_after(moves, self._owners, self._loads)) <= self._goal
         largest = max(self._table.loads_after(moves, self._owners, self._unclipped_loads))
-        # The bound holds, so the few moves are kept: dealing anew moves far more.
+        # The bound holds, so the few moves are kept: dealing again moves far more.
         if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * lower_bound(
             self._falling, self._n
         ):
@@ -207,7 +207,7 @@ class _Rebalance:
             yield number, step.largest, moved
 
     def _from_scratch(self) -> list[int]:
-        """Everything dealt anew."""
+        """Everything dealt again."""
         dealt = self._table.deal(range(len(self._owners)), [0] * self._n)
         groups = [dealt[i] for i in range(len(dealt))]
         return relabel(groups, enumerate(self._owners[: self._held]), self._n)

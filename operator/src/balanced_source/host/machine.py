@@ -61,7 +61,7 @@ class ReaderHost:
             return self
         if assignment.lineage > self.lineage:
             # A host that is alone gets its splits back and reads on. Whoever counts events now has
-            # begun anew.
+            # begun again.
             is_alone = len(assignment.incarnations) == 1
             phase = (
                 self.phase
@@ -93,7 +93,7 @@ class ReaderHost:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
         if self.phase is Phase.STARTING:
             return self  # a replay; what it commits is reported when it has
-        # What starts anew is not where a former split by that name was.
+        # What starts again is not where a former split by that name was.
         committed = {s: p for s, p in self.committed.items() if s not in end.starts}
         return replace(self, durable=end, committed=committed)
 
@@ -103,7 +103,7 @@ class ReaderHost:
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:
-        """Where the next micro-batch goes on, with the newest assignment adopted.
+        """Where the next micro-batch continues, with the newest assignment adopted.
 
         None while nothing may be read.
 

@@ -18,7 +18,7 @@ from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, Transi
 from balanced_source.reasons import Reason
 
 PATIENCE: Final = 120.0
-"""Seconds without an answer after which people are told. The operator goes on waiting."""
+"""Seconds without an answer after which people are told. The operator continues waiting."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class CallsThroughDriver:
         if (asked.incarnation, asked.digest) != (incarnation, answer.digest):
             asked.incarnation, asked.digest, asked.pages = incarnation, answer.digest, []
         if answer.page != len(asked.pages):
-            return  # seen before, or of a result that is collected anew
+            return  # seen before, or of a result that is collected again
         asked.pages.append(answer.data)
         if len(asked.pages) >= answer.pages:
             self._finish(asked)

@@ -39,7 +39,7 @@ class HostLosses:
         lost = {
             name: host
             for name, host in state.hosts.items()
-            # The splits of a host that is alone can go to nobody.
+            # The splits of a host that is alone can go to no one.
             if len(state.hosts) > 1
             # Hosts that have not come yet have deadlines of their own, see HostDeadlines.
             and host.phase in (HostPhase.ACTIVE, HostPhase.LOST)

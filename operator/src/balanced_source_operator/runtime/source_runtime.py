@@ -120,7 +120,7 @@ class SourceRuntime:
     def note(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """Something of this source was seen.
 
-        What says nothing new wakes nobody: it is most of what is seen.
+        What says nothing new wakes no one: it is most of what is seen.
         """
         before = self._observed.generation
         self._observed.note(kind, event, manifest)
@@ -485,7 +485,7 @@ class SourceRuntime:
         self._problems.set("rival", problem)
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
-        """An object of somebody else is a problem.
+        """An object of someone else is a problem.
 
         One that the garbage collector is about to delete is not yet.
         """
