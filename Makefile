@@ -162,7 +162,8 @@ test-page: install ## The status page in headless Chromium (CHROMIUM=PATH); scre
 	    --rootdir tests/page --confcutdir tests/page -p no:cacheprovider tests/page; \
 	fi
 
-demo-notebook: testbed native ## Build the wheels, install them into a bare environment, run examples/quickstart.ipynb on a real broker
+# The wheels first: the test has a time limit, and a first build of the native reader can take longer.
+demo-notebook: testbed native wheels ## Build the wheels, install them into a bare environment, run examples/quickstart.ipynb on a real broker
 	@$(RUN) pytest -q tests/integration/packaging
 
 wheels: install ## All that is published to a package index, into build/wheels (a manylinux wheel of the native reader)

@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 READ = ("README.md", "docs", ".github", "charts/balanced-source", "crds", "examples")
 CODE = ("operator/src", "spark_app/src")
+TESTS = ("tests", "operator/src/balanced_source/testing")
 SUFFIXES = {".md", ".yaml", ".yml", ".txt", ".ipynb", ".json"}
 LEFT_OUT = {"scenarios.md", "protocol.md", "balancedsource.io_balancedsources.yaml"}
 """Names of tests, a page of internals that is still to be rewritten, and a copy: the CRD itself is
@@ -28,6 +29,9 @@ def main() -> int:
         *(file for folder in CODE for file in sorted((ROOT / folder).rglob("*.py"))),
     ]
     found = [complaint for file in files for complaint in _of(file, patterns)]
+    for folder in TESTS:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            found += _in_names(file, patterns)
     print(
         "\n".join(found) or f"prose: {len(files)} files have none of {len(patterns)} constructions"
     )
@@ -57,18 +61,24 @@ def _complaints(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iter
 
 
 def _in_code(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iterator[str]:
-    """Texts that a program may show: all but docstrings."""
+    """Texts of a program: those that it may show, and its docstrings."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and id(node) not in documentation
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for pattern, advice in patterns:
                 if match := pattern.search(node.value):
                     yield _complaint(file, node.lineno, match[0], advice)
+
+
+def _in_names(file: Path, patterns: list[tuple[re.Pattern[str], str]]) -> Iterator[str]:
+    """Names of tests are sentences: scenarios.md and reports of failures show them."""
+    for match in re.finditer(
+        r"^ *(?:async )?def (test_\w+)", file.read_text("utf-8"), re.MULTILINE
+    ):
+        for pattern, advice in patterns:
+            if pattern.search(match[1].replace("_", " ")):
+                line = file.read_text("utf-8").count("\n", 0, match.start()) + 1
+                yield _complaint(file, line, match[1], advice)
 
 
 def _complaint(file: Path, line: int, words: str, advice: str) -> str:

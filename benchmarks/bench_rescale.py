@@ -3,9 +3,9 @@
 JSON on stdout, a table on stderr. Both applications run beside each other on the same cluster and
 read the same topics; their rescales alternate, so that drift of the machine's speed hits both.
 
-Each has one executor with `--slots` task slots. With the default of 5 nobody waits for a process;
+Each has one executor with `--slots` task slots. With the default of 5 no one waits for a process;
 with fewer, ours asks for executors before it takes more readers, which the rival does not. The
-rival's driver lives on: it stops its query and starts it anew, which is its best case.
+rival's driver lives on: it stops its query and starts it again, which is its best case.
 """
 
 import itertools

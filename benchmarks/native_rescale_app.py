@@ -1,6 +1,6 @@
 """The rival's application.
 
-Spark's own Kafka source, stopped and started anew to change its number of partitions.
+Spark's own Kafka source, stopped and started again to change its number of partitions.
 
 Runs in the driver's pod. Reads the wanted number from a file, writes one JSON line per finished
 micro-batch (the form of our packaged application's log), and `minPartitions` is the nearest thing
@@ -57,7 +57,7 @@ def wanted() -> int:
 
 
 def main(bootstrap: str, topics: str, fetch_wait: str) -> None:
-    """Start, and start anew whenever the number changes."""
+    """Start, and start again whenever the number changes."""
     spark = SparkSession.builder.getOrCreate()
     spark.streams.addListener(Progress())
     while True:

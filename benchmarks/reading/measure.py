@@ -103,7 +103,7 @@ def readings(parts: Parts, topic: str, case: Backlog) -> list[tuple[str, Callabl
 def _measure_drip(
     parts: Parts, name: str, case: Drip, *, rounds: int, scale: float
 ) -> dict[str, Any]:
-    """Measure the contestants one after the other in each round, each long enough to settle."""
+    """Measure the contestants in turn in each round, each long enough to settle."""
     kafka = parts.kafka
     kafka.admin.create_topic(name, partitions=case.partitions)
     figures: Rounds = {}

@@ -148,7 +148,7 @@ def watch_stream(
         "trigger": _sums(progress, "triggerExecution"),
         "addBatch": _sums(progress, "addBatch"),
         "planning": _sums(progress, "latestOffset", "getBatch", "queryPlanning"),
-        # Spark's own, on this disk; nobody can save them
+        # Spark's own, on this disk; no one can save them
         "logs": _sums(progress, "walCommit", "commitOffsets"),
         "latency": [_latency(p) for p in progress],
         "cpu": cost.cpu,

@@ -17,7 +17,7 @@ from balanced_source_spark.data_source import register
 
 
 def main(folder: str, *options: str) -> None:
-    """Read for ever."""
+    """Read forever."""
     out = Path(folder)
 
     def write(rows: DataFrame, number: int) -> None:

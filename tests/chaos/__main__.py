@@ -102,7 +102,7 @@ def _run_light(
                 tell=_teller(f"light {seed}"),
             )
         except Exception:  # noqa: BLE001
-            # A bug of the engine fails its schedule, and the others go on
+            # A bug of the engine fails its schedule, and the others continue
             outcome = _given_up(traceback.format_exc())
         _tell(outcome, seed, "light")
         return outcome

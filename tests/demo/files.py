@@ -233,7 +233,7 @@ def play_bounded(scene: FilesScene, progress: Progress) -> None:
 
 
 def play_continuous(scene: FilesScene, progress: Progress) -> int:
-    """Files that appear for ever; returns how often a rescale restarted something."""
+    """Files that appear forever; returns how often a rescale restarted something."""
     for number in range(20):
         scene.place.write(LARGE if number % 10 == 0 else LINES)
     restarts = 0

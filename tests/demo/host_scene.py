@@ -139,7 +139,7 @@ class HostScene:
         The first one may be a replay.
 
         Args:
-            without: splits that nobody reads now.
+            without: splits that no one reads now.
         """
         before = self._counts()
 

@@ -242,7 +242,7 @@ def lose_and_reassign(story: Story) -> None:
 
 
 def change_image(story: Story) -> None:
-    """Another image tag: the hosts restart one after the other."""
+    """Another image tag: the hosts restart in turn."""
     with story.act(f"kubectl patch: image {NEXT_IMAGE}, one host after the other"):
         story.scene.patch(image=NEXT_IMAGE)
         story.wait_reading(NEXT_IMAGE)

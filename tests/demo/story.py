@@ -144,7 +144,7 @@ def grow(scene: Scene, progress: Progress) -> None:
 
 
 def lose_operator(scene: Scene, progress: Progress) -> None:
-    """Kill the operator: the query goes on; its successor takes up where it was."""
+    """Kill the operator: the query continues; its successor takes up where it was."""
     _act("kill -9 the operator")
     before = scene.source.assignment
     scene.operator.kill()

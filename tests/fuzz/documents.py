@@ -1,6 +1,6 @@
 """Stored documents.
 
-Torn, edited, of other versions, and written by somebody who knows how the digest is made.
+Torn, edited, of other versions, and written by someone who knows how the digest is made.
 """
 
 import base64

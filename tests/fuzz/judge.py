@@ -17,7 +17,7 @@ class FindingError(AssertionError):
 
 
 class TracebackError(FindingError):
-    """An exception that nobody meant to raise."""
+    """An exception that no one meant to raise."""
 
 
 class SilentError(FindingError):

@@ -1,4 +1,4 @@
-"""JSON that nobody expects, and places in JSON to put it."""
+"""JSON that no one expects, and places in JSON to put it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias

@@ -5,7 +5,7 @@ in a fork of that process: the code object of one function is exchanged, then on
 execute the changed line run, the fastest first, until one fails. No file is changed and nothing is
 imported again, so most mutants take about a second.
 
-A kill counts only if the same test passes in another fork, in which the function was compiled anew
+A kill counts only if the same test passes in another fork, in which the function was compiled again
 without any change.
 
 Public mutation tools rewrite files and start the test runner for each mutant, which takes several

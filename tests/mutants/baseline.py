@@ -170,7 +170,7 @@ def _observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> int:
                 _recorded(lines),
             ):
                 is_good = passes(item, following)
-            executed = frozenset(lines.copy())  # threads that are left go on
+            executed = frozenset(lines.copy())  # threads that are left continue
             seconds, cpu = time.monotonic() - started, time.process_time() - of_cpu
             files = {
                 name: digest(name) for name in {str(item.path), *(name for name, _ in executed)}

@@ -38,7 +38,7 @@ class Exchange:
         self._exchange(spec, mutated(spec.tree, spec.index, spec.change))
 
     def renew(self, spec: MutantSpec) -> None:
-        """Give the function of a mutant its own code, compiled anew."""
+        """Give the function of a mutant its own code, compiled again."""
         self._exchange(spec, spec.tree)
 
     def _exchange(self, spec: MutantSpec, tree: ast.Module) -> None:

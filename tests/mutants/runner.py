@@ -222,7 +222,7 @@ def _is_confirmed(
     baseline: Baseline,
     exchange: Exchange,
 ) -> bool:
-    """Whether the same test passes once the function is compiled anew without the change."""
+    """Whether the same test passes once the function is compiled again without the change."""
     control = fork(
         lambda: _test(
             [number], mutant.present, items, baseline, lambda: exchange.renew(mutant.spec)

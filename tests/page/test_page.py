@@ -94,7 +94,7 @@ def test_the_heat_map_by_keyboard(serve: Any, open_page: Any) -> None:
         expect(cell(page, "main/orders/1")).to_have_text("?")  # a rate needs two reports
 
 
-def test_what_a_rescale_would_move(serve: Any, open_page: Any) -> None:
+def test_the_plan_of_a_rescale(serve: Any, open_page: Any) -> None:
     with open_page(serve().address, expected=("409 (Conflict)",)) as page:
         select_orders(page)
         expect(page.get_by_label("Readers")).to_have_value("2")
@@ -126,7 +126,7 @@ def test_a_source_with_many_splits_has_a_cell_per_reader(serve: Any, open_page: 
         expect(page.locator("#heat-note")).to_contain_text("more than 2,000 splits")
 
 
-def test_a_source_that_is_gone_is_said_and_the_others_stay(serve: Any, open_page: Any) -> None:
+def test_a_deleted_source_is_reported_and_the_others_stay(serve: Any, open_page: Any) -> None:
     with open_page(serve().address + "#shop/former") as page:
         expect(page.locator("#connection")).to_have_text("Live. There is no source former now.")
         select_orders(page)
@@ -150,7 +150,7 @@ def test_a_token_opens_the_page(serve: Any, open_page: Any, tmp_path: Path) -> N
         )
 
 
-def test_an_operator_that_does_not_answer_is_said(serve: Any, open_page: Any) -> None:
+def test_an_operator_that_does_not_answer_is_reported(serve: Any, open_page: Any) -> None:
     served = serve()
     with open_page(
         served.address, expected=("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")

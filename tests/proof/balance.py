@@ -67,7 +67,7 @@ def _claims_then(before: Operator, after: Operator) -> Owners:
 
     What was given without hosts that hold something, and never adopted, is a guess and claims
     nothing; what they hold of splits without an owner does. The first reader of a host speaks for
-    those of its readers that are no more.
+    those of its readers that no longer exist.
     """
     old, new = before.coordinator.state.hosts, after.coordinator.state
     old = {**dict.fromkeys(new.hosts, HostState()), **old}

@@ -1,4 +1,4 @@
-"""Canonical keys of values: values with equal keys behave alike for ever, whatever happens to them.
+"""Canonical keys of values: values with equal keys behave alike forever, whatever happens to them.
 
 Keys make states comparable, so whatever they leave out must not matter to any later step:
 
@@ -9,7 +9,7 @@ Keys make states comparable, so whatever they leave out must not matter to any l
 * how often something failed: it only lengthens a delay, and here every delay may be any;
 * how often a split was missing, beyond the number that confirms it;
 * what a reader reported at its registration, once its registration has been handled;
-* an assignment that a reader host has adopted: only its number is looked at again, and who asks for
+* an assignment that a reader host has adopted: only its number is checked again, and who asks for
   more splits;
 * reader settings of clusters beyond their names: here a name always means the same cluster.
 """

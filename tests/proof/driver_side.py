@@ -108,17 +108,17 @@ class DriverSide:
         return self._remembered(("staffed", driver, role), lambda: self._staffed(driver, role))
 
     def gone(self, driver: PartId, role: str) -> DriverStep:
-        """A process is no more."""
+        """A process no longer exists."""
         return self._remembered(
             ("gone", driver, role), lambda: self._with(self.drivers[driver], role, None)
         )
 
     def wiped(self, driver: PartId) -> DriverStep:
-        """A process is no more, nor is its Spark checkpoint."""
+        """A process no longer exists, nor is its Spark checkpoint."""
         return self._remembered(("wiped", driver), lambda: self._wiped(driver))
 
     def undead(self, driver: PartId) -> DriverStep:
-        """A process is thought dead, and goes on."""
+        """A process is thought dead, and continues."""
         return self._remembered(("undead", driver), lambda: self._undead(driver))
 
     def report_part(self, driver: PartId) -> PartId:
@@ -327,7 +327,7 @@ def _is_same(before: HostReport | None, after: HostReport) -> bool:
 def _sequence(runner: Runner) -> int:
     """A sequence number that grows as the host does, and tells nothing of the way that it went.
 
-    Each incarnation counts anew, so nothing may depend on whose numbers are larger: here those of
+    Each incarnation counts again, so nothing may depend on whose numbers are larger: here those of
     older ones are.
     """
     host, durable = runner.host, runner.host.durable

@@ -1,8 +1,8 @@
 """The search: breadth first over all states of a model, for the shortest trace to a breach.
 
-Liveness needs no fairness argument beyond "whoever can go on, does at some time": when the steps of
-the protocol form no cycle, every run without further disturbances ends, whatever the order; so it
-is enough that every state in which it may end is settled.
+Liveness needs no fairness argument beyond "whoever can continue, does at some time": when the steps
+of the protocol form no cycle, every run without further disturbances ends, whatever the order; so
+it is enough that every state in which it may end is settled.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Every interleaving of attempts, kills, lost answers and planners, on the product's code.
 
 The world has one reader and one split. A fetch may bring an element or none. Spark runs two
-attempts at the task of a micro-batch. Each may stop for ever, or go on as a zombie when its
+attempts at the task of a micro-batch. Each may stop forever, or continue as a zombie when its
 micro-batch is over; so a kill needs no step of its own. A micro-batch may be committed without its
 task having run. The planner may close a micro-batch several times: it may die before what it found
 is logged.

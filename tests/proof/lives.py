@@ -104,10 +104,10 @@ def _lived(model: Model, fate: Fate) -> Fate:
 
 
 def _any(model: Model, world: World, rng: random.Random, *, share: float) -> Step | None:
-    """A step by somebody, chosen at random; None if nothing can happen."""
+    """A step by someone, chosen at random; None if nothing can happen."""
     if rng.random() < share and (step := _of(model, world, rng, is_disturbed=True)) is not None:
         return step
-    # Without a budget, what nobody chooses is not computed.
+    # Without a budget, what no one chooses is not computed.
     step = _of(model, world._replace(budget=NOTHING), rng, is_disturbed=False)
     if step is None:
         return _of(model, world, rng, is_disturbed=True) if share else None

@@ -1,8 +1,8 @@
 """The explored world: which steps are possible in a state, and where they lead.
 
-Steps of the protocol (`is_free`) are what happens anyway as long as everybody goes on; disturbances
-cost budget. A turn of the operator is one step: nobody else sees what it stores, so all that
-matters is where it may die, and each place between two of its writes is a step of its own.
+Steps of the protocol (`is_free`) are what happens anyway as long as everybody continues;
+disturbances cost budget. A turn of the operator is one step: nothing else sees what it stores, so
+all that matters is where it may die, and each place between two of its writes is a step of its own.
 """
 
 from collections.abc import Callable, Iterator

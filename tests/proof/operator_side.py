@@ -94,7 +94,7 @@ class OperatorSide:
     # --- turns ------------------------------------------------------------------------------------
 
     def start(self, stored: PartId, published: PartId, lineage: int, wanted: Wanted) -> TurnResult:
-        """A new operator process reads what is stored and published, or begins anew."""
+        """A new operator process reads what is stored and published, or begins again."""
         name = ("start", stored, published, lineage, wanted)
         return self._remembered(name, lambda: self._start(stored, published, lineage, wanted))
 
@@ -150,7 +150,7 @@ class OperatorSide:
         ]
 
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
-        """Whether the operator has other hosts than the user wants, but for those that leave."""
+        """Whether the operator has other hosts than the user wants, except for those that leave."""
         known = self.operators[operator].coordinator.state.hosts
         return {name for name, host in known.items() if host.role is not HostRole.LEAVING} != set(
             hosts
@@ -186,7 +186,7 @@ class OperatorSide:
         *,
         hidden: frozenset[SplitId] = frozenset(),
     ) -> TurnResult:
-        """A call ends: with what exists, but for splits that are not listed.
+        """A call ends: with what exists, except for splits that are not listed.
 
         Without a broker it ends with a failure.
         """
@@ -196,7 +196,7 @@ class OperatorSide:
         )
 
     def questions(self, operator: PartId) -> tuple[Question, ...]:
-        """Calls that somebody executes now; alarms are not: no time passes."""
+        """Calls that someone executes now; alarms are not: no time passes."""
         found = self._questions.get(operator)
         if found is None:
             coordinator = self.operators[operator].coordinator

@@ -74,7 +74,7 @@ def parts() -> dict[str, str]:
 
 
 def written(page: str) -> str:
-    """The page with its generated parts anew.
+    """The page with its generated parts again.
 
     Raises:
         ValueError: a marker is missing.

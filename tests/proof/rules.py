@@ -105,7 +105,7 @@ def _check_one_owner(after: Operator) -> None:
 
 
 def _check_gate(before: Operator, after: Operator) -> None:
-    """Rule 7: a split gets an owner only if its scope was asked, and nobody waits at the gate."""
+    """Rule 7: a split gets an owner only if its scope was asked, and no one waits at the gate."""
     new = after.coordinator.state
     given = new.owners.keys() - before.coordinator.state.owners.keys()
     if given and (waiting := gate(new)):
@@ -120,7 +120,7 @@ def _check_gate(before: Operator, after: Operator) -> None:
 
 
 def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> None:
-    """Rule 7: as long as nobody is active, all hosts pass the gate together."""
+    """Rule 7: as long as no one is active, all hosts pass the gate together."""
     passed = [
         n
         for n, h in new.hosts.items()
@@ -247,7 +247,7 @@ def publishing(
         if is_same and not _is_raised(stored.coordinator, published.epoch):
             return f"an epoch for nothing: {published.epoch} says what {previous.epoch} says"
         return None
-    # Starts and retained splits are left out when nobody needs them any more; a host that waits is
+    # Starts and retained splits are left out when no one needs them any more; a host that waits is
     # not addressed.
     if _decision(published) != _decision(previous):
         return f"rule 10, fencing: epoch {published.epoch} was published before, with other owners"

@@ -84,7 +84,7 @@ class _Channel:
         return self.next
 
     def former(self, host: str) -> HostReport | None:
-        """Nobody: the search lets a driver take over at any time, also from one that still runs."""
+        """No one: the search lets a driver take over at any time, also from one that still runs."""
         return None
 
     def is_gone(self, instance: Instance) -> bool:
@@ -203,7 +203,7 @@ class Shell:
             is_reported: whether the state of `host` was written as a report.
             reported: the report document, whoever wrote it.
             has_closed: whether the process has planned a closing micro-batch.
-            ready: number of readers for which executors are there; None if nobody counts them.
+            ready: number of readers for which executors are there; None if no one counts them.
         """
         runtime = self.runtime
         runtime._name, runtime._host, runtime._first = name, host, None

@@ -1,4 +1,4 @@
-"""Shows how searches go on, bars on a terminal and lines in a log, and what came out."""
+"""Shows how searches continue, bars on a terminal and lines in a log, and what came out."""
 
 import time
 from collections.abc import Iterable, Mapping

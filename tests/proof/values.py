@@ -30,7 +30,7 @@ class Budget(NamedTuple):
         rescales: the user changes parallelism, to any other value.
         crashes: an operator or a driver dies, between any two steps or between two effects of one
             turn.
-        zombies: a driver that is thought dead goes on, beside the one that replaces it.
+        zombies: a driver that is thought dead continues, beside the one that replaces it.
         growths: a split appears.
         shrinks: a split disappears for good.
         blind: a discovery does not list splits that exist.
@@ -163,14 +163,14 @@ class World(NamedTuple):
             a gap.
         hosts: names of the hosts that the user wants.
         drivers: one per host that there may ever be (`Driver`).
-        old_assignment: an assignment document that somebody may still see, although a newer one is
+        old_assignment: an assignment document that someone may still see, although a newer one is
             published.
         old_report: the same of a report.
         spec: the variant of the source that the user wants.
         backup: an older copy of the stored state.
         rival: a second operator that also believes to lead; 0 if there is none.
         stale: whose view of the stored state is older than the state: 1 the operator's, 2 the
-            rival's, 0 nobody's.
+            rival's, 0 no one's.
         late: an assignment that an operator has stored the state for, and publishes after a pause.
         budget: disturbances that may still happen.
     """

@@ -55,7 +55,7 @@ class Query:
 
 
 def run(settings: dict[str, Any], stop: threading.Event) -> None:
-    """Trigger each source once per interval until somebody asks to stop."""
+    """Trigger each source once per interval until someone asks to stop."""
     workers = Workers(settings["workers"])
     queries = [Query(options, workers) for options in settings["sources"]]
     sums = {"sources": len(queries), "rounds": 0, "rows": 0, "failed": 0}

@@ -87,7 +87,7 @@ def slope(points: Sequence[tuple[float, float]]) -> Slope:
 
 
 def rates(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """Return requests per second between each two samples; a counter that fell has begun anew."""
+    """Return requests per second between each two samples; a counter that fell has begun again."""
     seconds = [(b.at, b.requests - a.requests, (b.at - a.at) * 3600) for a, b in pairwise(samples)]
     return [(at, count / time) for at, count, time in seconds if time > 0 and count >= 0]
 

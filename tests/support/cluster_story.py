@@ -292,7 +292,7 @@ class Story:
         )
 
     def _on_unhandled(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
-        """What nobody caught; a process that was killed leaves such things behind."""
+        """What no one caught; a process that was killed leaves such things behind."""
         if not isinstance(context.get("exception"), ProcessKilledError):
             self.broken.append(f"{context.get('message')}: {context.get('exception')!r}")
 
@@ -312,7 +312,7 @@ class Story:
             text = self.documents.whole(manifest)
             found = assignment_document.decode(text, source=UID)
         except StateError:
-            return  # somebody's edit
+            return  # someone's edit
         if text in self._tampered:
             return
         self.seen.append((found.lineage, found.epoch))
@@ -330,7 +330,7 @@ class Story:
     # --- what others do ---------------------------------------------------------------------------
 
     def tamper(self, name: str, text: str) -> None:
-        """Let somebody else write a document.
+        """Let someone else write a document.
 
         The rules for what the operator publishes ignore this text.
         """

@@ -98,7 +98,7 @@ class Day:
 
 
 def redrawn(seed: int, every: float, draw: Callable[[random.Random], float]) -> Rate:
-    """Each split's factor is drawn anew every so many seconds, at a time of its own."""
+    """Each split's factor is drawn again every so many seconds, at a time of its own."""
     offsets = [random.Random(f"{seed}/{i}").random() * every for i in range(64)]
 
     def factor(split: int, now: float) -> float:

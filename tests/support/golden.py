@@ -1,4 +1,4 @@
-"""Documents as each version wrote them: bytes that must stay readable for ever.
+"""Documents as each version wrote them: bytes that must stay readable forever.
 
 ``python -m support.golden`` writes the files of versions that have none yet; see
 `support.golden_files`.

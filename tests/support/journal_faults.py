@@ -26,7 +26,7 @@ def taken(name: str) -> bool:
 
 
 def hold(name: str, *, until: str = "") -> None:
-    """Say that this process stands still here, until it is killed or may go on."""
+    """Say that this process stands still here, until it is killed or may continue."""
     (Path(FOLDER) / name).touch()
     while not (until and (Path(FOLDER) / until).exists()):
         time.sleep(0.02)

@@ -103,7 +103,7 @@ class Ledger:
             self._may_be_new(topic)
 
     def _may_be_new(self, topic: str) -> None:
-        """Nobody may know that the clusters were ever read, if all that was read is forgotten."""
+        """No one may know that the clusters were ever read, if all that was read is forgotten."""
         self.adopted.clear()
         for (_, split_id), part in self.parts.items():
             if self.starts_latest and (split_id[1] == topic or not part.batches):

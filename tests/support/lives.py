@@ -40,8 +40,8 @@ class Life:
     """See the module. `begin`, then `step` as often as wanted, then `settle`, which checks.
 
     Attributes:
-        loses: what somebody loses or restores from older copies in this life: "state" or
-            "checkpoint". Both at once leave nobody who knows.
+        loses: what someone loses or restores from older copies in this life: "state" or
+            "checkpoint". Both at once leave no one who knows.
     """
 
     seed: int
@@ -128,7 +128,7 @@ class Life:
         ]
         if self.loses == "checkpoint":
             return [*common, (self.lose_checkpoint, 0.7), (self.roll_back_checkpoint, 0.7)]
-        # At a first start a host that was never seen is not waited for, so nobody asks what the
+        # At a first start a host that was never seen is not waited for, so no one asks what the
         # second one holds.
         everything = 0.3 if len(self.hosts) == 1 else 0.0
         return [
@@ -207,7 +207,7 @@ class Life:
         self._create_partitions(cluster, topic, range(self.rng.randint(1, 3)))
 
     def recreate_topic(self) -> None:
-        """Deleted; created anew at once, later, or never."""
+        """Deleted; recreated at once, later, or never."""
         if not self.broker.topic_ids:
             return
         cluster, topic = self.rng.choice(sorted(self.broker.topic_ids))
@@ -289,7 +289,7 @@ class Life:
                 driver.report()
         what = self.rng.random()
         if what < 0.4:
-            # With several hosts nobody can tell that both are older until all hosts have reported.
+            # With several hosts no one can tell that both are older until all hosts have reported.
             self.store.assignment = assignment if what < 0.2 and len(self.hosts) == 1 else None
             self.decided.clear()
         self._restart_operator()

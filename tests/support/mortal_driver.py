@@ -24,7 +24,7 @@ _dies = threading.Event()
 def die() -> None:
     """Kill the JVM and its workers, then this process.
 
-    Without its Python the JVM would go on for a moment.
+    Without its Python the JVM would continue for a moment.
     """
     _dies.set()
     for child in psutil.Process().children(recursive=True):

@@ -24,7 +24,7 @@ from support.numbers import NumbersReader, NumbersSplit, State
 from support.numbers import NumbersSourceReader as BaseReader
 
 NumbersState = tuple[NumbersSplit, ...]
-"""Splits that nobody has."""
+"""Splits that no one has."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PullEnumerator(SplitEnumerator[NumbersSplit, NumbersState]):
         self.splits = (*splits, *(s for s in self.splits if s.split_id not in back))
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        """What came back from readers that are no more.
+        """What came back from readers that no longer exist.
 
         Those that are left may have asked for the last time.
         """

@@ -93,7 +93,7 @@ def put(
 
 
 class Viewer:
-    """Somebody who looks, without a browser."""
+    """Someone who looks, without a browser."""
 
     def __init__(self, port: int, token: str = "") -> None:
         self._address = f"http://{LOOPBACK}:{port}"

@@ -371,7 +371,7 @@ def _sequence(host: ReaderHost) -> int:
 
 
 def name_of(world: World) -> Any:
-    """Equal for worlds that behave alike for ever."""
+    """Equal for worlds that behave alike forever."""
     return (
         world.operator and world.operator.key,
         world.stored,

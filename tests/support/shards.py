@@ -199,7 +199,7 @@ class StreamInMemory:
 
 
 class NoPace(SharedShards):
-    """Shards may be read at any time, one after the other."""
+    """Shards may be read at any time, in turn."""
 
     def __init__(self) -> None:
         super().__init__()

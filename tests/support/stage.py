@@ -134,7 +134,7 @@ class Stage:
         return self
 
     def state_lost(self) -> Self:
-        """Somebody deleted the enumerator state; an assignment of former times is still there."""
+        """Someone deleted the enumerator state; an assignment of former times is still there."""
         self.store.state = None
         if self.store.assignment is None:
             former = Assignment(

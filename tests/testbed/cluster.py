@@ -301,7 +301,7 @@ def stop_recorded(supervisor: Supervisor) -> None:
     brokers = [child for child in supervisor.children if child.name.startswith("kafka-")]
     for child in reversed([child for child in supervisor.children if child not in brokers]):
         supervisor.stop(child)
-    # their data go too: nobody needs them to end in good order
+    # their data go too: no one needs them to end in good order
     supervisor.stop_together(brokers, grace=_BROKER_GRACE)
 
 

@@ -1,6 +1,6 @@
 """Certificates, keys, tokens and kubeconfigs for the control plane and for Kafka.
 
-Everything is made anew for each testbed and valid for a few days: nothing here is worth keeping.
+Everything is recreated for each testbed and valid for a few days: nothing here is worth keeping.
 """
 
 import datetime as dt

@@ -18,7 +18,7 @@ class PortPool:
 
     Each port is held by a Unix socket with an abstract name until `close` or the process's end: it
     leaves no file behind, is exclusive over all processes, and lives in the network namespace like
-    the port itself. So nobody else can choose a port between its choice and its use.
+    the port itself. So no one else can choose a port between its choice and its use.
     """
 
     def __init__(self) -> None:

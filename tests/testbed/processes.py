@@ -1,7 +1,7 @@
 """A small supervisor: starts processes with log and pid files, waits for them, stops them.
 
 Only processes that were started here are ever signalled, by pid and start time, so a pid that the
-system has given to somebody else meanwhile is left alone. Each process leads a session of its own:
+system has given to someone else meanwhile is left alone. Each process leads a session of its own:
 a kill takes its whole group with it.
 
 By default a process dies with the one that started it (`PR_SET_PDEATHSIG`), so that a killed test
@@ -89,7 +89,7 @@ class Child:
         """SIGKILL to it and to all that it started in its group, also when itself is gone."""
         for process in _group_members(self.pid):
             with contextlib.suppress(psutil.NoSuchProcess):
-                # its pid may be somebody else's by now; who began before it is not of its group
+                # its pid may be someone else's by now; who began before it is not of its group
                 if process.create_time() >= self.started - _SAME_START:
                     process.kill()
 
@@ -99,7 +99,7 @@ class Supervisor:
 
     Args:
         run_dir: gets `logs/NAME.log` and `pids/NAME.json`.
-        detach: let the processes outlive this one; somebody must stop them by `adopt` later.
+        detach: let the processes outlive this one; someone must stop them by `adopt` later.
     """
 
     def __init__(self, run_dir: Path, *, detach: bool = False) -> None:
@@ -282,5 +282,5 @@ def _group_members(group: int) -> list[psutil.Process]:
 def _start_time(pid: int) -> float:
     try:
         return psutil.Process(pid).create_time()
-    except psutil.NoSuchProcess:  # it died at once; nobody will find it by this time
+    except psutil.NoSuchProcess:  # it died at once; no one will find it by this time
         return time.time()

@@ -21,7 +21,7 @@ class Progress:
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Run the body as one step; a failing step is told too, and its exception goes on."""
+        """Run the body as one step; a failing step is told too, and its exception continues."""
         started = time.monotonic()
         outcome = "failed"
         try:

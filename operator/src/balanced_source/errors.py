@@ -6,7 +6,7 @@
     ├── StateError                   what is stored cannot be used as it is
     │   ├── CorruptDocumentError     edited by hand or torn: the digest does not match
     │   ├── IncompatibleVersionError written by a newer version; names both versions
-    │   └── StateConflictError       somebody else wrote in between: reload, never overwrite
+    │   └── StateConflictError       someone else wrote in between: reload, never overwrite
     ├── DiscoveryError               the outside world did not tell which splits there are
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help: wrong credentials, no such topic
@@ -114,7 +114,7 @@ class TransientDiscoveryError(DiscoveryError):
 
 
 class RefusedDiscoveryError(DiscoveryError):
-    """Somebody has to act first (credentials, a missing topic); retried slowly all the same."""
+    """Someone has to act first (credentials, a missing topic); retried slowly all the same."""
 
 
 class ConnectorError(BalancedSourceError):
@@ -146,7 +146,7 @@ class FencedError(BalancedSourceError):
 
 
 class SourceInUseError(BalancedSourceError):
-    """Another query reads the source and goes on reporting."""
+    """Another query reads the source and continues reporting."""
 
 
 class ForeignCheckpointError(BalancedSourceError):

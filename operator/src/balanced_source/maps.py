@@ -1,6 +1,6 @@
 """Copies of large maps with a few changes, at the price of a copy.
 
-No look at every entry, nothing hashed anew.
+No look at every entry, nothing hashed again.
 """
 
 import itertools

@@ -141,9 +141,9 @@ APPLICATION_RESTARTING: Final = (
     ReasonKind.OPERATION,
     (
         "The driver failed, and the Spark operator restarts it. The message has the cause, such"
-        " as OOMKilled."
+        " as OOMKilled, or the sentence with which the packaged application ended."
     ),
-    "See the driver's log.",
+    "Do what the message says. If it names no cause, see the driver's log.",
 )
 SOURCE_IN_USE: Final = (
     "SourceInUse",
@@ -157,8 +157,11 @@ SOURCE_IN_USE: Final = (
 APPLICATION_FAILED: Final = (
     "ApplicationFailed",
     ReasonKind.OPERATION,
-    "The application failed. It is kept with its log for a while and then started again.",
-    "See the driver's log.",
+    (
+        "The application failed. It is kept with its log for a while and then started again. The"
+        " message has the sentence with which the packaged application ended."
+    ),
+    "Do what the message says. If it names no cause, see the driver's log.",
 )
 APPLICATION_STUCK: Final = (
     "ApplicationStuck",

@@ -52,7 +52,7 @@ log = get_logger(__name__)
 
 
 def with_alarms(execute: CallExecutor) -> CallExecutor:
-    """Return what executes the calls of a connector, and alarms, which are nobody's."""
+    """Return what executes the calls of a connector, and alarms, which are no one's."""
     return lambda call: None if isinstance(call, Alarm) else execute(call)
 
 
@@ -200,7 +200,7 @@ class CoordinatorLoop:
         self.coordinator.close()
 
     def _turn(self, step: Callable[[], None]) -> None:
-        """Do one step; after any error the loop goes on with a coordinator that can be trusted."""
+        """Do one step; after an error, continue with a coordinator that can be trusted."""
         is_due = True
         while is_due and not self._is_closed:
             try:
@@ -310,7 +310,7 @@ class CoordinatorLoop:
             # Whatever it was, the enumerator decides what it means
             result = CallFailure(error)
         with self._wake:
-            # A rebuilt coordinator counts its calls anew: a late answer would be taken for another
+            # A rebuilt coordinator counts its calls again: a late answer would be taken for another
             # one's.
             if owner is self.coordinator:
                 self._push(CallCompleted(effect.call_id, result))

@@ -57,7 +57,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 class FolderStore:
-    """A document with compare-and-swap: whoever stores has seen what he replaces.
+    """A document with compare-and-swap: a writer has seen what it replaces.
 
     One object per process.
     """
@@ -72,10 +72,10 @@ class FolderStore:
         return self._known
 
     def swap(self, text: str) -> None:
-        """Store, if nobody else has stored since.
+        """Store, if no one else has stored since.
 
         Raises:
-            StateConflictError: somebody has.
+            StateConflictError: someone has.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self._path):

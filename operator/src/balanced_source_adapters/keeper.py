@@ -1,4 +1,4 @@
-"""Looks after objects that nobody calls for a while.
+"""Looks after objects that no one calls for a while.
 
 One thread for all of them, which ends with the last.
 """

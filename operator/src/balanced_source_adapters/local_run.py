@@ -45,7 +45,7 @@ _PATIENCE = 0.05
 class LocalRun(Generic[T]):
     """One source.
 
-    To go on after a crash make another one with the `state`, `offset` and `incarnation` of the
+    To continue after a crash make another one with the `state`, `offset` and `incarnation` of the
     first.
 
     Attributes:
@@ -79,7 +79,7 @@ class LocalRun(Generic[T]):
     _available: threading.Event = field(default_factory=threading.Event)
 
     def start(self) -> None:
-        """Begin, or go on from `state` and `offset`."""
+        """Begin, or continue from `state` and `offset`."""
         self.start_coordinator()
         self.incarnation += 1
         self.group = ReaderGroup(
@@ -94,7 +94,7 @@ class LocalRun(Generic[T]):
         self._exchange()
 
     def start_coordinator(self) -> None:
-        """Begin the deciding part anew from `state`, while the readers go on.
+        """Begin the deciding part again from `state`, while the readers continue.
 
         An operator that was restarted.
         """

@@ -23,7 +23,7 @@ def texts(properties: Mapping[str, bytes]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MountedSecrets:
-    """See `SecretReader`; reads anew each time, so that a rotated Secret is picked up."""
+    """See `SecretReader`; reads again each time, so that a rotated Secret is picked up."""
 
     folder: Path | None
 

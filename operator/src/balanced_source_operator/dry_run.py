@@ -106,7 +106,7 @@ def make_plan(
     *,
     before: BalancedSourceSpec | None = None,
 ) -> HostPlan:
-    """The plan for the source of `spec`, going on from a stored state.
+    """The plan for the source of `spec`, continuing from a stored state.
 
     `before` is the spec in effect, if known.
 

@@ -30,7 +30,7 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
 
     @kopf.on.login(registry=registry, retries=3)
     async def login(**kwargs: Any) -> kopf.ConnectionInfo | None:
-        """Read anew each time, so that rotated tokens are picked up."""
+        """Read again each time, so that rotated tokens are picked up."""
         return kopf.login_with_kubeconfig(**kwargs) or _by_address(
             kopf.login_with_service_account(**kwargs), os.environ
         )
@@ -49,7 +49,7 @@ def apply_settings(settings: kopf.OperatorSettings) -> None:
 
     Nothing of ours needs kopf's peering or storage.
     """
-    # Without limits, a connection that died silently would deliver nothing for ever.
+    # Without limits, a connection that died silently would deliver nothing forever.
     settings.watching.server_timeout = 300
     settings.watching.client_timeout = 330
     settings.watching.connect_timeout = 30

@@ -18,10 +18,10 @@ from aiohttp import web
 from balanced_source_operator.kube.port import KubernetesError
 
 SOON: Final = 10.0
-"""Seconds until rights are looked at again while some are missing."""
+"""Seconds until rights are checked again while some are missing."""
 
 LATER: Final = 300.0
-"""Seconds until rights are looked at again when none is missing."""
+"""Seconds until rights are checked again when none is missing."""
 
 _SHOWN: Final = 5
 """Rights that the log names one by one."""
@@ -42,7 +42,7 @@ class Health:
 
     Attributes:
         role: what the process does.
-        problem: why it cannot work; empty if it can. Until rights were looked at, nobody knows.
+        problem: why it cannot work; empty if it can. Until rights were looked at, no one knows.
     """
 
     def __init__(self) -> None:

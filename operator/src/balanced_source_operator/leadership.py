@@ -108,7 +108,7 @@ async def serve_while_leading(
 ) -> None:
     """Wait for the Lease, then serve. A leader that loses it calls `end`, which ends the process.
 
-    It is not shut down in good order: that could last longer than the Lease, while another replica
+    It is not shut down cleanly: that could last longer than the Lease, while another replica
     serves already.
     """
     guard = LeaseGuard(GUARD_SECONDS, end=end)

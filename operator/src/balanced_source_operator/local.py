@@ -75,7 +75,7 @@ class LocalOperator:
     """Serves one source until it is stopped.
 
     Args:
-        file: the BalancedSource; only ``spec`` is looked at.
+        file: the BalancedSource; only ``spec`` is checked.
         folder: gets the documents.
     """
 
@@ -145,7 +145,7 @@ class LocalOperator:
                 self._take_spec()
 
     def run(self) -> None:
-        """Serve for ever.
+        """Serve forever.
 
         Raises:
             StateConflictError: another process writes to the folder.
@@ -182,7 +182,7 @@ class LocalOperator:
         """Compare with what an earlier process served from this folder.
 
         Raises:
-            InvalidSpecError: what must not change was changed while nobody watched the file.
+            InvalidSpecError: what must not change was changed while no one watched the file.
         """
         if state_path(self._folder).exists():
             check_fixed(_kept(fixed_path(self._folder)), self._source)
@@ -276,7 +276,7 @@ def _kept(path: Path) -> Mapping[str, str]:
 
 
 def _readable(path: Path, decode: Callable[[str], T]) -> T | None:
-    """Returns a document; None if there is none, or if it is damaged: it is written anew.
+    """Returns a document; None if there is none, or if it is damaged: it is written again.
 
     A host that knows a higher lineage than a damaged document would have told says so in its
     report, and the coordinator then begins a higher one still.

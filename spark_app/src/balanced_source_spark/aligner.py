@@ -33,7 +33,7 @@ class Aligner:
     Args:
         ask: see `RecordsFrom`.
         max_drift: milliseconds that a split may be ahead of the slowest one.
-        idle_timeout: seconds after which a split that is read to its end holds nobody back.
+        idle_timeout: seconds after which a split that is read to its end holds no one back.
         others: how far the other sources of the alignment group are, see
             `balanced_source_spark.group_alignment`.
         clock: seconds, monotonic.
@@ -95,7 +95,7 @@ class Aligner:
     def report(self) -> dict[str, Any]:
         """For the query's progress: milliseconds since the epoch.
 
-        `others` only while there is somebody to wait for.
+        `others` only while there is someone to wait for.
         """
         marks = {s: mark for s, mark in self._marks.items() if mark is not None}
         figures = {

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Final, assert_never
 
 import structlog
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -25,11 +27,13 @@ from balanced_source.documents.pipeline import (
 )
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
+from balanced_source.sinks import absent_format
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.journal_of_application import check_progress, journal_of
-from balanced_source_spark.mounted_options import secret_settings, sink_options
+from balanced_source_spark.last_words import leave
+from balanced_source_spark.mounted_options import check_sink, secret_settings, sink_options
 from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
 from balanced_source_spark.query_state import check_stateless
 
@@ -43,17 +47,23 @@ _RETAIN: Final = "spark.sql.streaming.minBatchesToRetain"
 def main(environment: Mapping[str, str] = os.environ) -> None:
     """Runs until the query ends, or the pod is told to stop.
 
-    A mistake of the user ends the program with a sentence.
+    A mistake of the user ends the program with a sentence. The operator shows it, and the reason
+    for which a query failed, in the conditions of the source.
     """
     try:
         _run(environment)
     except InvalidSpecError as error:
+        leave(str(error))
         sys.exit(str(error))
+    except StreamingQueryException as error:
+        leave(str(error))
+        raise
 
 
 def _run(variables: Mapping[str, str]) -> None:
     environment, pipeline = described(variables)
     transform = load_transform(pipeline.transform)
+    check_sink(pipeline.sink, environment)
     builder = SparkSession.builder
     for key, value in secret_settings(environment).items():
         builder = builder.config(key, value)
@@ -97,7 +107,10 @@ def start_with(
     if journal:
         check_progress(secret, field="optionsFrom")
     options = own_sink(pipeline.sink, secret, host=environment.host)
-    return _sink(writer, pipeline, options).start()
+    try:
+        return _sink(writer, pipeline, options).start()
+    except (Py4JJavaError, AnalysisException) as error:
+        raise absent_format(pipeline.sink.format, str(error)) or error from error
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:

@@ -51,7 +51,7 @@ class BalancedBatchReader(DataSourceReader):
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
             planned = _planned(planner, begin)
-            # Nobody is left to tell what reading took: the planner stops before the tasks start.
+            # No one is left to tell what reading took: the planner stops before the tasks start.
             for part in planned:
                 part.samples = None
             # Without any partition Spark would make one of its own, and have that read.

@@ -1,7 +1,7 @@
 """Compares the Spark checkpoint of a query with what its predecessor reported.
 
-Spark's checkpoint decides where a query goes on, so one that was deleted or restored from an older
-copy changes what is delivered. The last report of the former driver shows both.
+Spark's checkpoint decides where a query continues, so one that was deleted or restored from an
+older copy changes what is delivered. The last report of the former driver shows both.
 """
 
 from balanced_source.api import Problem, SplitId, is_other

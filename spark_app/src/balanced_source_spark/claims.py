@@ -2,7 +2,7 @@
 
 A driver that was killed is known to be gone at once: by its process id on the same machine, or by
 its pod. If neither tells, its heartbeats do: a driver that is silent for `SILENCE` is taken for
-dead. One that goes on reporting is left alone, and the query that wanted its source ends with an
+dead. One that continues reporting is left alone, and the query that wanted its source ends with an
 error after `PATIENCE`.
 """
 
@@ -68,7 +68,7 @@ class ClaimWatch:
         """Look at the former driver, and return whether it has ended.
 
         Raises:
-            SourceInUseError: it goes on reading.
+            SourceInUseError: it continues reading.
             ChannelError: its report cannot be read now; try again.
         """
         # Read at each look: only whether the report changes tells whether its writer lives.

@@ -58,13 +58,13 @@ class DriverCalls:
         self._is_closed = False
 
     def want(self, wanted: Sequence[WantedCall], done: Callable[[], None]) -> None:
-        """Start the calls that are new, and forget those that nobody waits for.
+        """Start the calls that are new, and forget those that no one waits for.
 
         `done` is called at the end of each.
         """
         self._wanted = tuple(wanted)
         names = {call.id for call in wanted}
-        # Nobody waits for the others: their results would fill every report.
+        # No one waits for the others: their results would fill every report.
         self._running = {name: future for name, future in self._running.items() if name in names}
         for call in wanted:
             if call.id not in self._running and not self._is_closed:

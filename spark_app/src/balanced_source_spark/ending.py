@@ -17,7 +17,7 @@ def end_in_order() -> None:
 
     Spark ends a planning process by SIGTERM, sent twice, when its query is stopped or fails
     elsewhere. The default action would leave the reader no time to give up its claim. A handler
-    that somebody else has set is left alone.
+    that someone else has set is left alone.
     """
     # Python lets only the main thread set handlers.
     if threading.current_thread() is not threading.main_thread():

@@ -55,10 +55,10 @@ class AdoptionGate:
         self._asked: dict[int, float] = {}
 
     def __call__(self, *, adopted: int, wanted: int) -> bool:
-        # Nothing is adopted yet: there is no former number of readers to go on with.
+        # Nothing is adopted yet: there is no former number of readers to continue with.
         if self._board is None or adopted == 0:
             return True
-        # Another number begins to wait anew.
+        # Another number begins to wait again.
         if self._asked.keys() != {wanted}:
             self._asked = {wanted: time.monotonic()}
             self._board.post("wanted", wanted)
@@ -191,7 +191,7 @@ class ExecutorScaler:
         self._requested = total
 
     def _give_back(self, ids: list[str], *, total: int) -> None:
-        """Lower the target first: else what is ended is started anew.
+        """Lower the target first: else what is ended is started again.
 
         Ended ids stay listed for some seconds.
         """

@@ -43,7 +43,7 @@ class GroupAlignment:
     def others(self) -> int:
         """The least watermark of the others.
 
-        `MIN_WATERMARK`: wait, `MAX_WATERMARK`: there is nobody to wait for.
+        `MIN_WATERMARK`: wait, `MAX_WATERMARK`: there is no one to wait for.
         """
         assignment = self._newest()
         if assignment is not None and assignment.alignment not in (None, self._heard):

@@ -54,7 +54,7 @@ class Progress:
     def at_the_end(self) -> "Progress":
         """Return what is left to say when the query ends.
 
-        Nobody follows how far it is behind then.
+        No one follows how far it is behind then.
         """
         metrics = {
             name: value for name, value in (self.metrics or {}).items() if name != MILLIS_BEHIND
@@ -151,7 +151,7 @@ class HostReporter:
                 if not watch.may_claim():
                     time.sleep(LOOK_EVERY)
                     continue
-                # Only a number: the first write with it makes it ours, or fails because somebody
+                # Only a number: the first write with it makes it ours, or fails because someone
                 # was quicker.
                 incarnation = self._channel.claim(self._name)
                 with self._lock:
@@ -170,7 +170,7 @@ class HostReporter:
                     host = host.on_committed(first)
                     problems = tuple(self._problems)
                 self._send(host, 1, Progress(), problems)
-            # Waiting is over: the other query goes on reading, so this one ends with its name.
+            # Waiting is over: the other query continues reading, so this one ends with its name.
             except SourceInUseError as error:
                 self._fail(error)
                 return
@@ -194,7 +194,7 @@ class HostReporter:
             self._host = host
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()
-        # After the query can go on: the first line loads the log library.
+        # After the query can continue: the first line loads the log library.
         log.info("registered", host=self._name, incarnation=host.incarnation, splits=splits)
 
     def _await_occasion(self, last: float, written: _ReportedState | None) -> None:

@@ -132,7 +132,7 @@ class HostRuntime(HostReporter):
                 self._first = offset
 
     def base(self) -> StreamOffset | None:
-        """Where the next micro-batch goes on; None while nothing may be read.
+        """Where the next micro-batch continues; None while nothing may be read.
 
         Raises:
             FatalProblemError: see `check_problems`.
@@ -144,8 +144,8 @@ class HostRuntime(HostReporter):
             if self._host is None or not self._may_plan():
                 return None
             try:
-                # Planned as if nothing newer had been seen: reading goes on with the old number of
-                # readers.
+                # Planned as if nothing newer had been seen: reading continues with the old number
+                # of readers.
                 if not self._may_adopt(self._host):
                     return replace(self._host, assignment=None).base()[1]
                 self._host, base = self._host.base()
@@ -160,7 +160,7 @@ class HostRuntime(HostReporter):
 
         Raises:
             FencedError: another query has taken over.
-            SourceInUseError: another query reads it, and goes on.
+            SourceInUseError: another query reads it, and continues.
         """
         with self._lock:
             if self._failure is not None:
@@ -174,7 +174,7 @@ class HostRuntime(HostReporter):
     def _may_adopt(self, host: ReaderHost) -> bool:
         """A larger parallelism waits for its executors.
 
-        Reading goes on with the old one meanwhile.
+        Reading continues with the old one meanwhile.
         """
         newest = host.assignment
         # Only a new epoch of a host that reads already has anything to wait for.

@@ -25,7 +25,7 @@ from balanced_source_spark.application import (
     stop_when_finished,
 )
 from balanced_source_spark.data_source import register
-from balanced_source_spark.mounted_options import secret_settings
+from balanced_source_spark.mounted_options import check_sink, secret_settings
 from balanced_source_spark.progress import ProgressLogger
 
 
@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
 def _run(folder: Path, slots: int, settings: Mapping[str, str]) -> None:
     environment, pipeline = described(os.environ)
     transform = load_transform(pipeline.transform)
+    check_sink(pipeline.sink, environment)
     spark = _session(environment, slots, settings)
     register(spark)
     spark.streams.addListener(ProgressLogger())

@@ -9,6 +9,7 @@ from pathlib import Path
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
+from balanced_source.sinks import check_options
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 
 
@@ -20,6 +21,15 @@ def sink_options(sink: Sink, environment: DriverEnvironment) -> dict[str, str]:
     """
     found = _read(sink.secrets, environment, field="spec.application.pipeline.sink.optionsFrom")
     return {**sink.options, **found}
+
+
+def check_sink(sink: Sink, environment: DriverEnvironment) -> None:
+    """Check that the sink has the option that its format cannot do without.
+
+    Raises:
+        InvalidSpecError: it has not, or a Secret is missing or empty. Never holds a value.
+    """
+    check_options(sink.format, sink_options(sink, environment))
 
 
 def secret_settings(environment: DriverEnvironment) -> dict[str, str]:

@@ -12,7 +12,7 @@ from balanced_source_spark.contract.hooks import NO_SETTINGS, WithFormer
 from balanced_source_spark.why_nothing import unassigned, undiscovered
 
 RETRY: Final = 0.2
-"""Seconds between two looks while a query cannot go on without an assignment."""
+"""Seconds between two looks while a query cannot continue without an assignment."""
 
 
 class NewestAssignment:
@@ -75,7 +75,7 @@ class NewestAssignment:
             check: raises if waiting is in vain.
 
         Raises:
-            ChannelError: there is none after `timeout` seconds, or none will come until somebody
+            ChannelError: there is none after `timeout` seconds, or none will come until someone
                 acts.
         """
         deadline = time.monotonic() + timeout
@@ -84,7 +84,7 @@ class NewestAssignment:
             if assignment is not None and not assignment.undiscovered:
                 return assignment
             check()
-            # Nothing will come until somebody acts, so the reason is better than a time-out.
+            # Nothing will come until someone acts, so the reason is better than a time-out.
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
             if time.monotonic() > deadline:

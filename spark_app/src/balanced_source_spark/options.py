@@ -42,7 +42,7 @@ MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
 
 PATIENCE: Final = 30
-"""Seconds to wait for executors unless told otherwise; then the readers share those that there are.
+"""Seconds to wait for executors unless told otherwise; then the readers share the available ones.
 
 A pod whose image is on the node takes 10 to 20.
 """
@@ -100,7 +100,7 @@ class Options:
         metrics_port: where the driver serves Prometheus metrics of the query; None: nowhere.
         start_timeout: seconds to wait for the first assignment where waiting is unavoidable.
         accept_checkpoint_of: namespace and name of another source whose Spark checkpoint this query
-            goes on from.
+            continues from.
         notes: sentences about options that have no effect; a query logs them when it starts.
         journal: where and how a source is read whose ends are not known; None: they are.
         schema: see `Query`.

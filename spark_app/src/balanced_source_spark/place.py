@@ -2,7 +2,7 @@
 
 What goes with requests for splits, and decides which replica is near.
 
-The host's name is known anywhere. The zone is known where somebody says it: Kubernetes copies the
+The host's name is known anywhere. The zone is known where someone says it: Kubernetes copies the
 label of the node to the pod (1.35 and later), the operator passes that on as a variable, and users
 set the variable or an option.
 """

@@ -22,7 +22,7 @@ def plain_errors() -> Iterator[None]:
 
     A bug keeps its traceback.
 
-    A worker ends after it has reported an error, so that the variable hides nobody else's
+    A worker ends after it has reported an error, so that the variable hides no one else's
     traceback.
     """
     try:

@@ -67,7 +67,7 @@ log = get_logger(__name__)
 
 
 class StreamPlanner(PlannerParts):
-    """What Spark asks a stream reader for, but for reading; its methods have the names of Spark's.
+    """What Spark asks a stream reader for, without reading; its methods have the names of Spark's.
 
     Args:
         options: of the query.

@@ -185,7 +185,7 @@ class PlannerParts:
         return settings
 
     def _ask_ends(self, scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
-        # Before the first assignment nobody knows how to reach the scope.
+        # Before the first assignment no one knows how to reach the scope.
         if self._runtime.newest_assignment(timeout=0.0) is None:
             return {}
         listed = list(split_ids)

@@ -5,7 +5,7 @@
 Spark puts `python/lib/pyspark.zip` and Py4J's archive first on the path of every Python process
 that it starts: for the schema of a source, to hand over its reader, to plan, and for each worker.
 The archives hold sources only, and Python keeps no bytecode of what it imports from an archive, so
-each of these processes compiles PySpark anew: half a second of a core, which a query pays four
+each of these processes compiles PySpark again: half a second of a core, which a query pays four
 times and more at its start. Bytecode takes that to a fifth.
 
 Each archive is replaced by a folder of the same name. Python accepts either on its path, but reads

@@ -42,7 +42,7 @@ class MeasuringReader:
     def read(self, partition: "ReaderPartition") -> "Iterator[pa.RecordBatch]":
         """See `balanced_source_spark.contract.half.TaskReader`."""
         batches = self.reader.read(partition)
-        # A batch query has nobody to tell.
+        # A batch query has no one to tell.
         return batches if partition.samples is None else _measured(batches, partition)
 
 
@@ -70,7 +70,7 @@ def decoded(datagram: bytes, token: str) -> TaskSample | None:
     is_fine = (
         shown == token
         and all(type(count) is int and count >= 0 for count in counts)
-        # Not infinite and not NaN either: one would stay in the sums for ever.
+        # Not infinite and not NaN either: one would stay in the sums forever.
         and all(type(t) in (int, float) and 0 <= t < _LONGEST for t in times)
     )
     if not is_fine:
@@ -128,5 +128,5 @@ def _send(partition: "ReaderPartition", sample: TaskSample) -> None:
             sender.setblocking(False)
             sender.sendto(encoded(sample, target.token), (target.host, target.port))
     except OSError:
-        # No way to the driver: the figures stay unknown, and reading goes on.
+        # No way to the driver: the figures stay unknown, and reading continues.
         return

@@ -13,7 +13,7 @@ ASK_THE_OPERATOR: Final = (
     "the operator (or local mode) has assigned nothing. Check that it runs, look at its log and at"
     " the conditions of the BalancedSource, then start the query again"
 )
-"""For channels with somebody else at their other end."""
+"""For channels with someone else at their other end."""
 
 ASK_THE_SERVERS: Final = (
     "no server of the source has answered. Check their addresses and the network"
@@ -48,7 +48,7 @@ def check_patience(deadline: float, timeout: float, channel: AssignmentChannel) 
 
 
 def without_retry(message: str) -> str:
-    """Return the message of a problem for a query that has ended: nobody tries again."""
+    """Return the message of a problem for a query that has ended: no one tries again."""
     for suffix in _RETRIES:
         message = message.removesuffix(suffix)
     return message

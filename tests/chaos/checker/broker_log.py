@@ -69,7 +69,7 @@ def topic_ids(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
     """
     names = sorted(topics)
     for _ in range(_ATTEMPTS):
-        # A client that asked a broker which has just died waits for that one: a new one asks anew.
+        # A client that asked a broker which has just died waits for that one: a new one asks again.
         with contextlib.suppress(TimeoutError):
             return _asked_ids(bootstrap, names) if names else {}
     raise KafkaException(KafkaError(KafkaError._TIMED_OUT))

@@ -41,7 +41,7 @@ class Verdict:
         disordered: rows with a smaller offset than the row before them, of the same split in the
             same task.
         replayed: micro-batches of which two whole attempts differ.
-        excused: records that are gone and named by a notice, or that nobody can name.
+        excused: records that are gone and named by a notice, or that no one can name.
         examples: what is wrong, in words.
     """
 
@@ -72,7 +72,7 @@ class Evidence:
     attempts: tuple[Attempt, ...]
     notices: tuple[Notice, ...]
     cut: frozenset[Record] = frozenset()
-    """Records that an unclean election took before they were delivered: nobody can name them."""
+    """Records that an unclean election took before they were delivered: no one can name them."""
 
     @classmethod
     def read(cls, folder: Path) -> "Evidence":

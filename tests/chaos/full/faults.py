@@ -82,7 +82,7 @@ def kill_broker(stack: Stack, dice: random.Random) -> Undo | None:
 
 
 def freeze_broker(stack: Stack, dice: random.Random) -> Undo | None:
-    """A broker stands still: its connections stay open and nobody answers."""
+    """A broker stands still: its connections stay open and no one answers."""
     name = dice.choice(stack.kafka)
     return stack.brokers.freeze(name, dice.choice(stack.brokers.nodes(name)), stack.tend)
 
@@ -255,7 +255,7 @@ def change_strategy(stack: Stack, dice: random.Random) -> None:
 
 
 def suspend(stack: Stack, dice: random.Random) -> Undo | None:
-    """A source is stopped, and goes on later."""
+    """A source is stopped, and continues later."""
     source = dice.choice(stack.sources)
     if stack.is_api_down:
         return None

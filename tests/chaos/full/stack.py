@@ -233,7 +233,7 @@ class Stack:
     def _stable_ends(self, name: str, topic: str) -> dict[int, int]:
         """Return how far committed records can be read.
 
-        An unclean election may leave a transaction that nobody ends (KIP-664): no reader of
+        An unclean election may leave a transaction that no one ends (KIP-664): no reader of
         committed records gets past it.
         """
         admin, stable = self.brokers[name].admin, dict[int, int]()

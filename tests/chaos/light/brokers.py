@@ -113,7 +113,7 @@ class Brokers:
         return self._disturb("kill", name, act, lambda: self._restart(name, node), tend)
 
     def freeze(self, name: str, node: int, tend: Undo = _nothing) -> Undo | None:
-        """Stop a node; returns how to let it go on, or None if another node is disturbed."""
+        """Stop a node; returns how to let it continue, or None if another node is disturbed."""
         return self._disturb(
             "freeze",
             name,

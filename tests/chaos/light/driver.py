@@ -68,7 +68,7 @@ class Query:
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Run until the source is finished, or somebody asks to stop."""
+        """Run until the source is finished, or someone asks to stop."""
         self._at("started")
         number, start = self._recover()
         while not (self.stopping.is_set() or self.is_finished):

@@ -191,7 +191,7 @@ def kill_broker(scene: Scene, dice: random.Random) -> Undo | None:
 
 
 def freeze_broker(scene: Scene, dice: random.Random) -> Undo | None:
-    """A broker stands still: its connections stay open and nobody answers."""
+    """A broker stands still: its connections stay open and no one answers."""
     name = dice.choice(scene.stage.world.clusters)
     return scene.brokers.freeze(name, dice.choice(scene.brokers.nodes(name)), scene.tend)
 

@@ -150,7 +150,7 @@ class Load:
     def _transaction(self) -> None:
         """Write a transaction.
 
-        Whatever fails is aborted by the coordinator when the producer is made anew.
+        Whatever fails is aborted by the coordinator when the producer is recreated.
         """
         try:
             if self._transactional is None:

@@ -20,7 +20,7 @@ _ELECTION: Final = 40.0
 def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
     """A topic is deleted while records in it are unread, and created again.
 
-    Not before the query has begun to read all its partitions: nobody can name what the product
+    Not before the query has begun to read all its partitions: no one can name what the product
     never saw.
     """
     name = dice.choice(scene.stage.world.clusters)
@@ -41,7 +41,7 @@ def delete_unread_topic(scene: Scene, dice: random.Random) -> None:
 
 
 def expire_unread(scene: Scene, dice: random.Random) -> None:
-    """Retention deletes records that nobody has read, in partitions that the query has begun.
+    """Retention deletes records that no one has read, in partitions that the query has begun.
 
     The product cannot know what was deleted before it ever saw a partition.
     """
@@ -95,7 +95,7 @@ def note_cut(
 
     Two dumps, and how far it was delivered at the first one.
 
-    Nobody can name unread records that an unclean election takes: other records have their offsets
+    No one can name unread records that an unclean election takes: other records have their offsets
     before anybody asks.
     """
     reached = [[*split, topic_id, position] for split, (topic_id, position) in committed.items()]
@@ -116,7 +116,7 @@ def elect(
     """Let a replica of the cluster `main` lead a topic that has missed its newest records.
 
     Args:
-        brokers: the cluster must be disturbed by nobody else.
+        brokers: the cluster must be disturbed by no one else.
         load: of the cluster.
         topic: whose log is truncated.
         dice: chooses the nodes.
@@ -135,7 +135,7 @@ def elect(
     )
     admin.prefer_leaders(topic)
     wait_until(lambda: admin.leaders(topic) == {leader}, _ELECTION, "the preferred leader")
-    # What the follower has written as a leader, and nobody else has, it drops before it follows.
+    # What the follower has written as a leader, and no one else has, it drops before it follows.
     # Not yet, and it would come back with records of its own, maybe before the query has looked:
     # see docs/subscription-changes.md.
     load.settle(topic)

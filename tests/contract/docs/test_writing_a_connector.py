@@ -58,7 +58,7 @@ def test_every_block_of_the_page_was_executed() -> None:
     assert len(_page.seen) == 1500
 
 
-def test_a_range_may_be_cut_anywhere() -> None:
+def test_a_range_can_be_cut_anywhere() -> None:
     path = next(Path(_page.folder).glob("*.txt"))
     size = path.stat().st_size
 

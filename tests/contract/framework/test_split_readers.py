@@ -26,7 +26,7 @@ class TestNumbers(SplitReaderContract):
 
 
 class TestNumbersThatCome(TestNumbers):
-    """Nothing is there until somebody opens the gate; in the tests of waking up nobody does."""
+    """Nothing is there until someone opens the gate; in the tests of waking up no one does."""
 
     gate: threading.Event | None = None
 

@@ -67,7 +67,7 @@ class TestFakeConfigMap(StateStoreContract):
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Without our CRD.
 
-    The garbage collector leaves children of an owner alone whose kind nobody knows.
+    The garbage collector leaves children of an owner alone whose kind no one knows.
     """
     with ControlPlane(tmp_path_factory.mktemp("stores")) as started:
         yield started

@@ -55,7 +55,7 @@ def role(namespace: str, *verbs: str, **metadata: Any) -> dict[str, Any]:
     }
 
 
-async def test_what_is_not_there_is_none(api: KubernetesApi, namespace: str) -> None:
+async def test_a_missing_object_is_none(api: KubernetesApi, namespace: str) -> None:
     assert await api.get(CONFIG_MAP, namespace, "a") is None
 
 
@@ -89,7 +89,7 @@ async def test_a_name_never_reaches_another_object(
     assert await api.get(CONFIG_MAP, namespace, "a") == made
 
 
-async def test_a_kind_that_is_not_installed_is_told_apart(
+async def test_a_kind_that_is_not_installed_is_distinguished_from_a_broken_one(
     api: KubernetesApi, namespace: str
 ) -> None:
     with pytest.raises(UnknownKindError):
@@ -98,7 +98,9 @@ async def test_a_kind_that_is_not_installed_is_told_apart(
         await api.list(NOWHERE, namespace, selector="")
 
 
-async def test_what_is_created_has_a_uid_and_a_revision(api: KubernetesApi, namespace: str) -> None:
+async def test_a_created_object_has_a_uid_and_a_revision(
+    api: KubernetesApi, namespace: str
+) -> None:
     made = await api.create(CONFIG_MAP, config_map(namespace, x="1"))
 
     assert made["metadata"]["uid"]
@@ -110,7 +112,7 @@ async def test_what_is_created_has_a_uid_and_a_revision(api: KubernetesApi, name
     assert found["data"] == {"x": "1"}
 
 
-async def test_what_exists_cannot_be_created(api: KubernetesApi, namespace: str) -> None:
+async def test_an_existing_object_cannot_be_created(api: KubernetesApi, namespace: str) -> None:
     await api.create(CONFIG_MAP, config_map(namespace, x="1"))
 
     with pytest.raises(ConflictError):
@@ -168,7 +170,7 @@ async def test_a_replacement_that_changes_nothing_keeps_the_revision(
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-async def test_what_is_gone_cannot_be_replaced(api: KubernetesApi, namespace: str) -> None:
+async def test_a_deleted_object_cannot_be_replaced(api: KubernetesApi, namespace: str) -> None:
     made = await api.create(CONFIG_MAP, config_map(namespace))
     await api.delete(CONFIG_MAP, namespace, "a", uid=made["metadata"]["uid"])
 
@@ -176,7 +178,7 @@ async def test_what_is_gone_cannot_be_replaced(api: KubernetesApi, namespace: st
         await api.replace(CONFIG_MAP, made)
 
 
-async def test_apply_creates_and_gives_up_what_it_no_longer_says(
+async def test_apply_creates_fields_and_gives_up_those_it_no_longer_names(
     api: KubernetesApi, namespace: str
 ) -> None:
     await api.apply(ROLE, role(namespace, "get", "list", labels={"mine": "1", "old": "1"}))
@@ -187,7 +189,7 @@ async def test_apply_creates_and_gives_up_what_it_no_longer_says(
     assert made["metadata"]["labels"] == {"mine": "2"}
 
 
-async def test_apply_leaves_what_others_set(api: KubernetesApi, namespace: str) -> None:
+async def test_apply_leaves_fields_of_other_managers(api: KubernetesApi, namespace: str) -> None:
     made = await api.create(ROLE, role(namespace, "list", labels={"theirs": "1"}))
 
     again = await api.apply(ROLE, role(namespace, "get", labels={"mine": "1"}))
@@ -253,13 +255,15 @@ async def test_scaling_changes_replicas_only_from_the_number_that_was_seen(
     assert found["metadata"]["generation"] == 2
 
 
-async def test_scaling_what_is_gone_is_refused(api: KubernetesApi, namespace: str) -> None:
+async def test_scaling_a_deleted_source_is_rejected(api: KubernetesApi, namespace: str) -> None:
     with pytest.raises(RefusedError) as refused:
         await api.scale(BALANCED_SOURCE, namespace, "orders", before=1, after=2)
     assert refused.value.status == 404
 
 
-async def test_a_status_for_what_is_gone_is_no_error(api: KubernetesApi, namespace: str) -> None:
+async def test_a_status_for_what_is_gone_is_not_an_error(
+    api: KubernetesApi, namespace: str
+) -> None:
     assert await api.patch_status(BALANCED_SOURCE, namespace, "orders", {"epoch": 3}) is None
 
 
@@ -336,7 +340,7 @@ def pod_template(namespace: str, **container: Any) -> dict[str, Any]:
     }
 
 
-async def test_what_would_be_accepted_is_not_created(api: KubernetesApi, namespace: str) -> None:
+async def test_a_dry_run_creates_nothing(api: KubernetesApi, namespace: str) -> None:
     assert await api.objection(POD_TEMPLATE, pod_template(namespace)) is None
 
     assert await api.get(POD_TEMPLATE, namespace, "a") is None
@@ -356,7 +360,7 @@ async def test_what_would_be_accepted_is_not_created(api: KubernetesApi, namespa
         ({"resourcez": {}}, 'unknown field "template.spec.containers[0].resourcez"'),
     ],
 )
-async def test_what_would_not_is_said(
+async def test_a_dry_run_reports_a_rejection(
     api: KubernetesApi, namespace: str, container: dict[str, Any], says: str
 ) -> None:
     told = await api.objection(POD_TEMPLATE, pod_template(namespace, **container))

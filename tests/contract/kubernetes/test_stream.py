@@ -46,7 +46,7 @@ def config_map(namespace: str, name: str, text: str = "x", **labels: str) -> dic
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"text": text}}
 
 
-async def test_a_watch_goes_on_where_a_list_ended_and_lines_may_be_long(
+async def test_a_watch_continues_where_a_list_ended_and_lines_may_be_long(
     client: ApiClient, namespace: str
 ) -> None:
     api, stream = KubernetesClient(client), KubernetesStream(client)

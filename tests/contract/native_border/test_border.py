@@ -160,7 +160,7 @@ def test_any_settings_of_the_consumer(scene: Scene, config: Any) -> None:
 
 @calm
 @given(asked=st.lists(strange_ranges, min_size=1, max_size=3), then=valid)
-def test_after_any_ranges_right_ones_are_read_right_or_refused(
+def test_after_any_ranges_valid_ones_are_read_correctly_or_rejected(
     scene: Scene, asked: list[Any], then: Any
 ) -> None:
     strange = [
@@ -232,7 +232,7 @@ def test_ranges_that_no_reader_can_have_are_refused_and_nothing_is_read(
 @pytest.mark.parametrize(
     "changes", [{"max_rows": 0}, {"max_bytes": 0}, {"stall": -1.0}, {"stall": float("nan")}]
 )
-def test_limits_without_sense_are_refused(scene: Scene, changes: dict[str, Any]) -> None:
+def test_invalid_limits_are_rejected(scene: Scene, changes: dict[str, Any]) -> None:
     (made,) = scene.do(call("new", **changes))
 
     assert made.error == "ValueError"

@@ -149,7 +149,7 @@ def test_the_python_reader_reads_exactly_its_ranges_with_consumers_of_others(
     consumers._pool.sweep(float("inf"))
 
 
-def test_partitions_that_have_another_reader_are_not_fetched_for_ever(
+def test_partitions_with_another_reader_stop_being_fetched(
     cluster: KafkaCluster, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a rescale a kept consumer would fetch and hold what its reader does not own."""

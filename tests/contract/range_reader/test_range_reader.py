@@ -69,14 +69,14 @@ def test_offsets_grow_within_a_split(reader: Reader) -> None:
         assert [r["offset"] for r in rows if r["partition"] == partition] == list(range(3000))
 
 
-def test_nothing_to_read_is_no_rows(reader: Reader) -> None:
+def test_an_empty_range_gives_no_rows(reader: Reader) -> None:
     assert reader.rows({}) == []
 
 
 # --- one reader after another in one process ------------------------------------------------------
 
 
-def test_what_was_fetched_past_the_end_comes_with_the_next_range(reader: Reader) -> None:
+def test_records_fetched_past_the_end_belong_to_the_next_range(reader: Reader) -> None:
     """A consumer that is kept has already taken messages past the end of a range.
 
     3–7 % of all rows were lost so.
@@ -204,14 +204,14 @@ def test_a_range_of_nothing_but_aborted_records_ends_with_the_log(reader: Reader
     assert reader.offsets({0: (0, reader.end())}) == exactly({0: (0, 3)})
 
 
-def test_uncommitted_records_come_when_they_are_asked_for(reader: Reader) -> None:
+def test_uncommitted_records_are_read_if_requested(reader: Reader) -> None:
     reader.transaction(5, commit=False)
     reader.properties["isolation.level"] = "read_uncommitted"
 
     assert reader.offsets({0: (0, 6)}) == exactly({0: (0, 5)})
 
 
-def test_an_open_transaction_ends_what_can_be_read(reader: Reader) -> None:
+def test_an_open_transaction_ends_the_readable_range(reader: Reader) -> None:
     """Planning ends a range at the last stable offset.
 
     There the broker says that the partition ends.
@@ -290,7 +290,7 @@ def test_records_of_a_later_leader_are_not_those_that_were_planned(reader: Reade
     assert len(reader.rows({0: (5, 10)})) == 5, "an end without a term is not checked"
 
 
-def test_a_topic_that_was_made_anew_is_shorter(reader: Reader) -> None:
+def test_a_recreated_topic_is_shorter(reader: Reader) -> None:
     reader.produce(100)
 
     with pytest.raises(OffsetsLostError, match="or the topic was recreated"):

@@ -45,14 +45,14 @@ class JournalStoreContract(ABC):
         journal.create("j")
         return journal
 
-    def test_what_is_sealed_is_read_by_everybody(self, made: JournalStore) -> None:
+    def test_a_sealed_record_is_read_by_every_attempt(self, made: JournalStore) -> None:
         assert made.read(KEY) is None
         assert made.seal(RECORD) is SealResult.SEALED
         other = pickle.loads(pickle.dumps(made))  # noqa: S301 - as Spark does with a task
         assert other.read(KEY) == RECORD
         assert other.newest("j") == 7
 
-    def test_of_many_attempts_one_wins_and_its_record_stays(self, made: JournalStore) -> None:
+    def test_one_of_many_attempts_wins_and_its_record_stays(self, made: JournalStore) -> None:
         records = [replace(RECORD, ends={S: end}) for end in range(3, 35)]
 
         with ThreadPoolExecutor(8) as pool:
@@ -77,8 +77,8 @@ class JournalStoreContract(ABC):
     def test_a_new_journal_has_no_records(self, made: JournalStore) -> None:
         assert made.newest("j") == 0
 
-    def test_a_journal_that_nobody_made_is_named(self, made: JournalStore) -> None:
-        """An executor that does not see the driver's place would seal what nobody reads."""
+    def test_a_missing_journal_is_named(self, made: JournalStore) -> None:
+        """An executor that does not see the driver's place would seal what no one reads."""
         with pytest.raises(ForeignJournalError, match="belongs to journal other, which is not in"):
             made.check("other")
         with pytest.raises(JournalError, match="journal other is not in"):
@@ -129,7 +129,7 @@ class JournalStoreContract(ABC):
     def test_a_store_that_loses_every_answer_fails_the_task(
         self, made: JournalStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """And does not keep it for ever."""
+        """And does not keep it forever."""
         monkeypatch.setattr(type(made), "seal", lambda *_: SealResult.UNKNOWN)
 
         with pytest.raises(

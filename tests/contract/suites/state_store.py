@@ -35,7 +35,9 @@ class StateStoreContract:
     async def test_nothing_is_stored_at_first(self, open_store: OpenStore) -> None:
         assert await open_store().read() is None
 
-    async def test_what_one_stores_others_read(self, open_store: OpenStore) -> None:
+    async def test_a_stored_document_is_read_by_other_processes(
+        self, open_store: OpenStore
+    ) -> None:
         mine = open_store()
         await mine.swap("one")
         await mine.swap("two, with ünïcode and\nlines")
@@ -43,7 +45,9 @@ class StateStoreContract:
         assert await open_store().read() == "two, with ünïcode and\nlines"
         assert await mine.read() == "two, with ünïcode and\nlines"
 
-    async def test_the_second_of_two_who_read_the_same_loses(self, open_store: OpenStore) -> None:
+    async def test_the_second_of_two_writers_from_the_same_version_loses(
+        self, open_store: OpenStore
+    ) -> None:
         await open_store().swap("before")
         first, second = open_store(), open_store()
         await first.read()
@@ -55,7 +59,9 @@ class StateStoreContract:
 
         assert await open_store().read() == "first"
 
-    async def test_who_has_not_looked_overwrites_nothing(self, open_store: OpenStore) -> None:
+    async def test_a_writer_that_has_not_read_overwrites_nothing(
+        self, open_store: OpenStore
+    ) -> None:
         await open_store().swap("there")
 
         with pytest.raises(StateConflictError):
@@ -63,7 +69,7 @@ class StateStoreContract:
 
         assert await open_store().read() == "there"
 
-    async def test_two_who_begin_at_once(self, open_store: OpenStore) -> None:
+    async def test_two_instances_that_start_together(self, open_store: OpenStore) -> None:
         first, second = open_store(), open_store()
         assert (await first.read(), await second.read()) == (None, None)
         await first.swap("first")
@@ -71,7 +77,7 @@ class StateStoreContract:
         with pytest.raises(StateConflictError):
             await second.swap("second")
 
-    async def test_after_a_conflict_one_reads_again_and_goes_on(
+    async def test_after_a_conflict_the_writer_reads_again_and_continues(
         self, open_store: OpenStore
     ) -> None:
         first, second = open_store(), open_store()
@@ -84,7 +90,7 @@ class StateStoreContract:
 
         assert await first.read() == "second"
 
-    async def test_the_same_text_again_is_no_conflict(self, open_store: OpenStore) -> None:
+    async def test_the_same_text_again_is_not_a_conflict(self, open_store: OpenStore) -> None:
         mine = open_store()
         for _ in range(3):
             await mine.swap("same")

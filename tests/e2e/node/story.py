@@ -183,7 +183,7 @@ def lose_operator(scene: Scene, progress: Progress) -> None:
 
 
 def _run_of(scene: Scene) -> tuple[object, ...]:
-    """Changes when the driver, or anything that it is made of, was started anew."""
+    """Changes when the driver, or anything that it is made of, was started again."""
     pod = scene.driver
     restarts = [status["restartCount"] for status in pod["status"].get("containerStatuses", [])]
     return pod["metadata"]["uid"], tuple(restarts), scene.source.report.incarnation

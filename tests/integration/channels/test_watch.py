@@ -49,7 +49,7 @@ class Scene:
         )
 
     def others_change(self, times: int) -> None:
-        """ConfigMaps that are nobody's business here change."""
+        """ConfigMaps that are no one's business here change."""
         for number in range(times):
             self.apply(
                 {

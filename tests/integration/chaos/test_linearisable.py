@@ -46,7 +46,7 @@ def test_ranges_without_gap_in_growing_epochs(tmp_path: Path, program: Path) -> 
         pytest.param(batch(1, 5, 3), id="backwards"),
     ],
 )
-def test_what_no_order_explains(
+def test_histories_that_no_order_explains(
     tmp_path: Path, program: Path, second: list[dict[str, Any]]
 ) -> None:
     found = problem(tmp_path, program, batch(0, 0, 5), second)

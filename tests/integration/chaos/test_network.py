@@ -80,7 +80,7 @@ def test_a_reset_ends_open_and_new_connections(server: int, network: Network) ->
         client.recv(100)
 
 
-def test_what_looks_lost_arrives_late_and_in_order(server: int, network: Network) -> None:
+def test_a_lost_packet_arrives_late_and_in_order(server: int, network: Network) -> None:
     port = network.relay(server)
     network.set_mode(port, Mode.LOSSY)
     with socket.create_connection(("127.0.0.1", port), timeout=30) as client:

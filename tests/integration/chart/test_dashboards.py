@@ -37,7 +37,7 @@ def variables(dashboard: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {variable["name"]: variable for variable in dashboard["templating"]["list"]}
 
 
-def test_there_are_none_unless_they_are_switched_on(render: Render) -> None:
+def test_dashboards_are_off_by_default(render: Render) -> None:
     assert config_maps(render()) == []
 
 

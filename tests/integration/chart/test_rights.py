@@ -81,7 +81,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def watched(
     control_plane: ControlPlane, chart: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[list[str]]:
-    """Install the chart, whose pod nobody starts.
+    """Install the chart, whose pod no one starts.
 
     Return the namespaces that the operator serves.
     """

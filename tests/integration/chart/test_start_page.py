@@ -123,7 +123,7 @@ def test_the_page_works_as_it_is_written(
 
 
 async def _look_at_the_page(cluster: ProcessCluster, port: int) -> None:
-    """The operator's pod serves the page to who may get the source, and to nobody else."""
+    """The operator's pod serves the page to who may get the source, and to no one else."""
     kubectl = cluster.control_plane.kubectl
     for name in ("viewer", "stranger"):
         kubectl("create", "serviceaccount", name, "-n", "jobs")

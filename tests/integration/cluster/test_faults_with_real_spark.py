@@ -32,7 +32,7 @@ def newest(scene: Scene) -> int:
     return max((batch.number for batch in scene.batches_on_disk()), default=-1)
 
 
-def test_a_killed_driver_replays_its_batch_and_registers_anew(scene: Scene) -> None:
+def test_a_killed_driver_replays_its_batch_and_registers_again(scene: Scene) -> None:
     before = scene.source.report
     seen = newest(scene)
 
@@ -50,7 +50,7 @@ def test_a_killed_driver_replays_its_batch_and_registers_anew(scene: Scene) -> N
     assert scene.source.assignment.epoch >= before.epoch
 
 
-def test_the_query_goes_on_without_an_api_server(scene: Scene) -> None:
+def test_the_query_continues_without_an_api_server(scene: Scene) -> None:
     incarnation = scene.source.report.incarnation
     seen = newest(scene)
     scene.cluster.control_plane.kill_apiserver()

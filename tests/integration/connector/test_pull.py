@@ -199,7 +199,7 @@ def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operato
 
 
 @pytest.mark.timeout(900)
-def test_without_an_operator_a_killed_query_goes_on_exactly_once(scene: Scene) -> None:
+def test_without_an_operator_a_killed_query_continues_exactly_once(scene: Scene) -> None:
     """Its coordinator dies with it, and nothing but Spark's checkpoint remembers what was read."""
     options = (f"count={COUNT}", f"length={LENGTH}", "parallelism=2")
     first = scene.drive(*options)

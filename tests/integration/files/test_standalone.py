@@ -133,7 +133,7 @@ def test_corrupt_records_by_mode(spark: SparkSession, tmp_path: Path) -> None:
         rows("FAILFAST")
 
 
-def test_available_now_reads_what_is_new_and_nothing_twice(
+def test_available_now_reads_new_records_and_none_twice(
     spark: SparkSession, folder: Path, tmp_path: Path
 ) -> None:
     run(spark, tmp_path, path=folder, splitBytes=2000, parallelism=3)
@@ -162,16 +162,16 @@ def test_the_progress_says_what_reading_took(
         assert 0 < reader["firstRecordsSeconds"] <= reader["sourceSeconds"]
         assert reader["downstreamSeconds"] > 0
     told = sum(reader["recordsRead"] for reader in readers.values())
-    # All micro-batches but the last: its tasks end when nobody asks for a further one.
+    # All micro-batches but the last: its tasks end when no one asks for a further one.
     assert told in accumulate(p.numInputRows for p in query.recentProgress)
 
 
-def test_a_missing_folder_is_said(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="does not exist"):
         spark.read.format("balanced").options(**options()).load(str(tmp_path / "nowhere")).collect()
 
 
-def test_an_empty_folder_is_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_empty_folder_gives_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.read.format("balanced").options(**options()).load(str(tmp_path)).collect() == []
 
 

@@ -70,7 +70,7 @@ def manifest(name: str = "orders", **kafka: Any) -> dict[str, Any]:
         {"clusters": [{**CLUSTERS[0], "active": False, "startingOffsets": {"type": "Latest"}}]},
     ],
 )
-def test_what_is_right_is_taken(control_plane: ControlPlane, kafka: dict[str, Any]) -> None:
+def test_valid_limits_are_accepted(control_plane: ControlPlane, kafka: dict[str, Any]) -> None:
     control_plane.apply(manifest(f"right-{abs(hash(str(kafka))) % 10**8}", **kafka))
 
 
@@ -95,7 +95,7 @@ def test_what_is_right_is_taken(control_plane: ControlPlane, kafka: dict[str, An
         ({"clusters": [{**CLUSTERS[0], "properties": {"group.id": "x"}}]}, "group.id is reserved"),
     ],
 )
-def test_what_cannot_be_is_refused_in_words(
+def test_invalid_limits_are_rejected_with_a_sentence(
     control_plane: ControlPlane, kafka: dict[str, Any], says: str
 ) -> None:
     """A second kind of subscription is refused by naming all kinds.

@@ -137,7 +137,7 @@ def test_a_bounded_source_that_restarts_at_each_step_is_delivered_once(
     """Two clusters; the sink fails before and after it writes each micro-batch, also the last.
 
     Not so micro-batches that only adopt an epoch: each restart brings another one, and it would go
-    on for ever.
+    on forever.
     """
     kafka.admin.produce(bounded.topic, [b"x"] * 60, partition=0)
     kafka.admin.produce(bounded.topic, [b"x"] * 10, partition=2)

@@ -141,7 +141,7 @@ def two(
 
 
 @pytest.mark.scenario("D26")
-def test_a_cluster_that_is_away_never_holds_up_the_other_and_goes_on_where_it_was(
+def test_an_absent_cluster_never_delays_the_other_one_and_continues_where_it_was(
     two: TwoClusters,
 ) -> None:
     """Away at the start, and later; told after two failures.

@@ -316,7 +316,7 @@ def test_by_default_only_committed_records_are_read(read: Read) -> None:
     assert read("kafka", subscribe=TRANSACTIONS).total() == 26
 
 
-def test_nothing_to_read_is_no_row(read: Read, kafka: KafkaCluster) -> None:
+def test_an_empty_topic_gives_no_rows(read: Read, kafka: KafkaCluster) -> None:
     """Spark reads a partition of its own if a source plans none."""
     kafka.admin.create_topic("nothing", partitions=2)
 
@@ -337,7 +337,7 @@ def test_nothing_to_read_is_no_row(read: Read, kafka: KafkaCluster) -> None:
         ),
     ],
 )
-def test_both_sources_refuse_a_moment_without_records_where_that_was_asked_for(
+def test_both_sources_reject_a_timestamp_without_records_if_configured(
     read: Read, options: dict[str, str]
 ) -> None:
     """At once, and both for that reason."""
@@ -365,7 +365,7 @@ def test_columns_and_types_are_the_same_and_one_more(
         assert ours == [*native, ("cluster", StringType())]
 
 
-def test_a_stream_that_is_triggered_once_reads_all_that_is_there(
+def test_a_stream_that_is_triggered_once_reads_all_available_records(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
     """As Spark's own source; also again, with limits, and with nothing new."""

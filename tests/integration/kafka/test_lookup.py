@@ -100,7 +100,7 @@ def test_ends_are_the_first_and_the_next_offset(world: World) -> None:
     )
 
 
-def test_what_does_not_exist_is_left_out(world: World) -> None:
+def test_missing_partitions_are_left_out(world: World) -> None:
     for anchor in Anchor:
         assert world.absent not in world.lookup.ends([world.split(0), world.absent], anchor)
 
@@ -187,7 +187,7 @@ def test_stops_are_resolved_with_the_starts(
     }
 
 
-def test_the_end_of_a_new_topic_never_passes_for_one_of_the_former(
+def test_the_end_of_a_new_topic_is_never_taken_for_that_of_the_previous_one(
     admin: KafkaAdmin, cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
 ) -> None:
     """Asked a moment after a look at the former one: nothing of what was known then may count."""
@@ -282,7 +282,7 @@ def test_lists_name_what_is_missing_and_patterns_match_whole_names(
     assert matched.split_ids == listed.split_ids
 
 
-def test_a_sample_tells_how_large_records_are(
+def test_a_sample_gives_the_size_of_records(
     cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
 ) -> None:
     """Keys, values and headers count; a partition without records tells nothing."""
@@ -298,7 +298,7 @@ def test_a_sample_tells_how_large_records_are(
     assert sampled(config, ("c", topic, 1), 0) is None
 
 
-def test_brokers_tell_their_statistics(cluster: KafkaCluster, topic: str) -> None:
+def test_statistics_of_brokers_are_exported(cluster: KafkaCluster, topic: str) -> None:
     """One client per cluster, whatever is asked how often.
 
     Before the first statistics, nothing is known: no zeros.

@@ -1,4 +1,4 @@
-"""A transaction that nobody ends, on a real broker."""
+"""A transaction that no one ends, on a real broker."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def producer(kafka: KafkaCluster, topic: str) -> Iterator[Producer]:
     made.abort_transaction(30)
 
 
-def test_records_behind_an_open_transaction_are_told_and_read_when_it_ends(
+def test_records_behind_an_open_transaction_are_reported_and_read_when_it_ends(
     kafka: KafkaCluster, topic: str, producer: Producer
 ) -> None:
     cluster = Cluster(name="main", bootstrap_servers=kafka.bootstrap)

@@ -1,6 +1,6 @@
 """A password is changed while a query runs.
 
-It goes on, and none of the passwords is anywhere but in the Secret.
+It continues, and none of the passwords is anywhere but in the Secret.
 """
 
 import base64
@@ -162,7 +162,7 @@ def leaks(folder: Path) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_query_goes_on_with_the_new_password_and_tells_none(
+def test_a_query_continues_with_the_new_password_and_shows_none(
     secured: KafkaCluster,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],

@@ -87,7 +87,7 @@ def jaas(module: str, password: str = PASSWORD) -> str:
         (Listener.MTLS, "", ""),
     ],
 )
-def test_every_way_in_works_with_what_java_clients_and_kubernetes_have(
+def test_every_authentication_works_with_files_of_java_clients_and_kubernetes(
     secured: Brokers, secrets: Secrets, listener: Listener, mechanism: str, line: str
 ) -> None:
     content = {"sasl.jaas.config": line} if line else {}
@@ -100,7 +100,7 @@ def test_every_way_in_works_with_what_java_clients_and_kubernetes_have(
     secrets.write("kafka", content)
     admin, cluster = KafkaAdmin(secrets.reader), cluster_of(secured, listener, mechanism)
 
-    # encrypted, but nobody in particular: the access rules know no such user
+    # encrypted, but no one in particular: the access rules know no such user
     if listener is Listener.TLS:
         found = admin.discover(
             DiscoverKafka(scope="c", round=1, cluster=cluster, subscriber=TopicList(("hers",)))
@@ -132,7 +132,7 @@ def test_a_wrong_password_is_reported_and_the_right_one_is_used_without_a_new_ad
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Rotation: the Secret is read with every call; the client is made anew when it changed.
+    """Rotation: the Secret is read with every call; the client is recreated when it changed.
 
     No password anywhere.
     """

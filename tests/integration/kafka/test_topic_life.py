@@ -48,10 +48,10 @@ def values(sink: Collector) -> Counter[bytes]:
     return Counter(bytes(row.value) for row in sink.rows)
 
 
-def test_a_topic_that_is_created_anew_is_read_from_its_beginning(
+def test_a_recreated_topic_is_read_from_its_beginning(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
 ) -> None:
-    """The query goes on; no offset of the former topic is applied to the new one."""
+    """The query continues; no offset of the former topic is applied to the new one."""
     kafka.admin.produce(topic, [b"old"] * 300, partition=0)
     made, sink = operator(onDataLoss="Continue"), Collector()
     query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))

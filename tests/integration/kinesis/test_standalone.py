@@ -68,7 +68,7 @@ class Query:
 def test_splits_and_merges_keep_the_order_of_each_key(
     spark: SparkSession, kinesis: str, client: Any, tmp_path: Path
 ) -> None:
-    """A split while two readers read; then a split of a split, and a merge, while nobody reads.
+    """A split while two readers read; then a split of a split, and a merge, while no one reads.
 
     Then three readers.
     """

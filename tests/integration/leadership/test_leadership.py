@@ -131,7 +131,7 @@ async def test_a_leader_that_cannot_serve_ends(control_plane: ControlPlane, name
             await within(10, leader.task)
 
 
-async def test_a_short_outage_of_the_api_server_ends_nobody(
+async def test_a_short_outage_of_the_api_server_ends_no_query(
     control_plane: ControlPlane, namespace: str
 ) -> None:
     async with client_of(control_plane) as client:

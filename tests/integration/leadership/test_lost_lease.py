@@ -41,7 +41,7 @@ def operator(control_plane: ControlPlane) -> Iterator[OperatorProcess]:
 
 
 def is_watching(control_plane: ControlPlane) -> bool:
-    """Return whether somebody watches sources.
+    """Return whether someone watches sources.
 
     Until then, an API server that goes away ends kopf's own start.
     """

@@ -164,7 +164,7 @@ def test_an_admission_policy_is_a_condition_with_its_words(world: World) -> None
     world.wait_condition("Degraded", "False", timeout=90)
 
 
-async def test_missing_rights_are_told_apart(control_plane: ControlPlane) -> None:
+async def test_missing_rights_are_distinguished(control_plane: ControlPlane) -> None:
     configuration = Configuration()
     path = control_plane.create_user("somebody")
     await config.load_kube_config(str(path), client_configuration=configuration)
@@ -192,9 +192,7 @@ async def test_missing_rights_are_told_apart(control_plane: ControlPlane) -> Non
         ("role", "orders-documents"),
     ],
 )
-def test_an_object_of_somebody_else_is_left_alone_and_named(
-    world: World, kind: str, name: str
-) -> None:
+def test_a_foreign_object_is_left_alone_and_named(world: World, kind: str, name: str) -> None:
     more = (
         ("--from-literal=theirs=1",) if kind == "configmap" else ("--verb=get", "--resource=pods")
     )
@@ -236,7 +234,7 @@ def test_a_lost_owner_reference_is_restored(world: World, suffix: str) -> None:
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
-def test_a_status_that_somebody_edited_is_repaired(world: World) -> None:
+def test_an_edited_status_is_repaired(world: World) -> None:
     reading(world)
     world.wait(lambda: world.source.status.get("splits") == 3, "the status")
     patch = json.dumps({"status": {"splits": 99, "message": "all is lost"}})

@@ -144,7 +144,7 @@ def test_explain_reads_well(world: World) -> None:
         pytest.param({"resourcez": {}}, "unknown field", id="unknown field"),
     ],
 )
-def test_nothing_is_created_from_a_pod_template_that_cannot_be(
+def test_nothing_is_created_from_an_invalid_pod_template(
     world: World, container: dict[str, Any], says: str
 ) -> None:
     world.kafka.admin.create_topic(world.topic, partitions=1)
@@ -159,7 +159,7 @@ def test_nothing_is_created_from_a_pod_template_that_cannot_be(
     assert not world.control_plane.items("sparkapplications.sparkoperator.k8s.io", world.namespace)
 
 
-def test_an_invalid_spec_is_said_and_the_running_query_goes_on(world: World) -> None:
+def test_an_invalid_spec_is_reported_and_the_running_query_continues(world: World) -> None:
     """`parallelism` takes effect all the same; everything else stays as it was."""
     driver = reading(world)
     before = world.source.assignment
@@ -192,7 +192,7 @@ def test_an_unknown_topic_is_named_and_found_when_it_appears(world: World) -> No
     )
 
 
-def test_a_pattern_without_any_match_is_said(world: World) -> None:
+def test_a_pattern_without_a_match_is_reported(world: World) -> None:
     world.apply(source=world.kafka_spec(subscription={"topicPattern": f"{world.namespace}-none.*"}))
 
     condition = world.wait_condition("Degraded", "True", "NoTopicMatches")
@@ -202,7 +202,7 @@ def test_a_pattern_without_any_match_is_said(world: World) -> None:
     world.wait_condition("Degraded", "False")
 
 
-def test_an_unreachable_broker_is_said_and_read_when_it_comes(
+def test_an_unreachable_broker_is_reported_and_read_once_it_answers(
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with KafkaCluster("late", tmp_path_factory.mktemp("late")) as late:
@@ -238,7 +238,7 @@ def test_one_unreachable_cluster_does_not_hold_up_the_others(world: World) -> No
     )
 
 
-def test_wrong_credentials_are_said_and_right_ones_are_picked_up(
+def test_wrong_credentials_are_reported_and_corrected_ones_are_used(
     world: World, operator: OperatorProcess, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Neither is in any object, event or log afterwards, plain, packed or encoded."""
@@ -310,12 +310,12 @@ def test_a_missing_service_account_is_named_and_found_when_it_appears(world: Wor
     world.wait_condition("Degraded", "False")
 
 
-# --- documents that somebody touched --------------------------------------------------------------
+# --- documents that someone touched --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("document", ["enumerator", "assignment"])
 @pytest.mark.parametrize("harm", ["edited", "emptied", "deleted"])
-def test_a_document_that_was_touched_is_restored_and_said(
+def test_an_edited_document_is_restored_and_reported(
     world: World, document: str, harm: str
 ) -> None:
     driver = reading(world)
@@ -385,7 +385,7 @@ def test_state_that_is_corrupt_when_the_operator_starts_is_refused_until_it_is_d
     assert set(offset.positions.values()) == {12}
 
 
-def test_state_and_assignment_lost_while_no_operator_runs_are_made_anew_from_the_readers(
+def test_state_and_assignment_lost_while_no_operator_runs_are_rebuilt_from_the_readers(
     world: World, operator: OperatorProcess
 ) -> None:
     driver = reading(world)
@@ -423,7 +423,7 @@ def test_an_api_server_outage_does_not_touch_the_query(world: World) -> None:
     driver.adopt(parallelism=3, timeout=60)
 
 
-def test_a_missing_spark_operator_is_said_and_found_when_it_is_installed(
+def test_a_missing_spark_operator_is_reported_and_found_once_installed(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any
 ) -> None:
     with ControlPlane(tmp_path_factory.mktemp("bare"), crds=[CHECKOUT / "crds"]) as bare:
@@ -445,7 +445,7 @@ def test_a_missing_spark_operator_is_said_and_found_when_it_is_installed(
 
 
 def test_two_operators_at_once_do_not_overwrite_each_other(world: World) -> None:
-    """Nobody should run two without a Lease.
+    """No one should run two without a Lease.
 
     If it happens, conflicts are loud and the state stays one.
     """

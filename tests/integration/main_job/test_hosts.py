@@ -63,7 +63,7 @@ def test_splits_move_to_a_second_application_and_back_at_their_positions(world: 
     assert world.source.assignment.incarnations == {"0": 1}
 
 
-def test_the_api_server_refuses_hosts_that_cannot_be(world: World) -> None:
+def test_the_api_server_rejects_invalid_hosts(world: World) -> None:
     for hosts in ({}, {"count": 1, "readersPerHost": 1}, {"count": 0}, {"count": MAX_HOSTS + 1}):
         with pytest.raises(CommandError, match="hosts"):
             world.apply(application={**world.manifest()["spec"]["application"], "hosts": hosts})

@@ -85,7 +85,7 @@ def test_new_partitions_go_to_the_least_loaded_and_nothing_moves(world: World) -
     assert moves(before, after) == 0
 
 
-def test_a_new_driver_gets_back_what_it_had_at_its_own_positions(world: World) -> None:
+def test_a_new_driver_gets_its_splits_back_at_its_own_positions(world: World) -> None:
     world.kafka.admin.create_topic(world.topic, partitions=4)
     world.apply()
     first = world.driver()
@@ -142,7 +142,7 @@ def test_a_second_query_is_refused_while_the_first_one_reads(
     assert world.source.assignment.incarnations == {"0": 1}
 
 
-def test_killing_the_operator_moves_nothing_and_its_successor_goes_on(
+def test_killing_the_operator_moves_nothing_and_its_successor_continues(
     world: World, operator: OperatorProcess
 ) -> None:
     world.kafka.admin.create_topic(world.topic, partitions=4)

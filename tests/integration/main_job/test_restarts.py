@@ -116,7 +116,7 @@ def test_settings_that_do_not_work_are_given_up(world: World) -> None:
         ({"nonce": -1}, "nonce"),
     ],
 )
-def test_the_api_server_refuses_policies_that_cannot_be(
+def test_the_api_server_rejects_invalid_policies(
     world: World, restart: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(CommandError, match=words):

@@ -1,6 +1,6 @@
 """The driver is killed at each step of a micro-batch.
 
-The next one goes on, and nothing is lost or repeated.
+The next one continues, and nothing is lost or repeated.
 """
 
 import json

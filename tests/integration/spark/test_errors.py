@@ -20,7 +20,7 @@ from testbed.waiting import wait_until
 pytestmark = pytest.mark.integration
 
 PATIENCE = 14
-"""Seconds, a little more than a client needs to find out why nobody answers."""
+"""Seconds, a little more than a client needs to find out why no one answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ def options_of(case: Case, kafka: KafkaCluster, topic: str) -> Mapping[str, str]
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_what_is_rejected_ends_every_kind_of_query_at_once(
+def test_a_rejected_setting_ends_every_kind_of_query_at_once(
     spark: SparkSession,
     secured: KafkaCluster,
     at_once: ThreadPoolExecutor,
@@ -141,7 +141,7 @@ def test_what_is_rejected_ends_every_kind_of_query_at_once(
     check(spark, {name: options_of(REJECTED[name], secured, "hers")}, at_once, tmp_path, REJECTED)
 
 
-def test_what_cannot_be_reached_ends_every_kind_of_query_after_its_patience(
+def test_unreachable_brokers_end_every_kind_of_query_after_its_patience(
     spark: SparkSession, secured: KafkaCluster, at_once: ThreadPoolExecutor, tmp_path: Path
 ) -> None:
     asked = {name: options_of(case, secured, "hers") for name, case in UNREACHABLE.items()}

@@ -1,4 +1,4 @@
-"""The blocks of docs/start/notebook.md, executed one after the other against a real broker."""
+"""The blocks of docs/start/notebook.md, executed in turn against a real broker."""
 
 import re
 

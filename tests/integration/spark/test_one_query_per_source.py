@@ -105,7 +105,7 @@ def test_a_query_that_was_replaced_ends_with_an_error(
     assert "stop the other one before you start this one again" in told
 
 
-def test_a_lost_checkpoint_goes_on_at_the_last_report_and_says_so(
+def test_after_a_lost_checkpoint_reading_continues_at_the_last_report_with_a_condition(
     kafka: KafkaCluster, topic: str, tmp_path: Path, scene: Scene
 ) -> None:
     kafka.admin.produce(topic, [b"x"] * 100)
@@ -122,7 +122,7 @@ def test_a_lost_checkpoint_goes_on_at_the_last_report_and_says_so(
     assert not scene.report.problems
 
 
-def test_an_older_checkpoint_delivers_again_exactly_what_it_says(
+def test_an_older_checkpoint_delivers_exactly_the_reported_records_again(
     kafka: KafkaCluster, topic: str, tmp_path: Path, scene: Scene
 ) -> None:
     kafka.admin.produce(topic, [b"x"] * 100)

@@ -211,7 +211,9 @@ def test_no_secret_is_shown_anywhere(
     assert os.environ[PASSWORD_VARIABLE] == PASSWORD
 
 
-def test_a_wrong_password_is_said_without_it(spark: SparkSession, secured: KafkaCluster) -> None:
+def test_a_wrong_password_is_reported_without_its_value(
+    spark: SparkSession, secured: KafkaCluster
+) -> None:
     wrong = scram(
         secured, **{"kafka.sasl.username": "alice", "kafka.sasl.password": "battery-staple"}
     )

@@ -132,7 +132,7 @@ def is_daemon(process: psutil.Process) -> bool:
         return False
 
 
-def test_available_now_ends_with_what_was_there_although_more_comes(
+def test_available_now_ends_at_the_records_of_its_start_although_more_arrive(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, reader: str
 ) -> None:
     kafka.admin.produce(topic, [b"x"] * 1000)

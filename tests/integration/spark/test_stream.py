@@ -181,7 +181,7 @@ def test_a_micro_batch_that_failed_is_replayed_with_its_old_owners(
     assert logged_offsets(checkpoint)[max(logged_offsets(checkpoint))]["parallelism"] == 4
 
 
-def test_available_now_reads_what_is_there_and_ends(
+def test_available_now_reads_the_available_records_and_ends(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
 ) -> None:
     sink, checkpoint = Collector(), tmp_path / "ck"

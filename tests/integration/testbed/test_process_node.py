@@ -306,7 +306,7 @@ def test_logs_can_be_followed_to_the_end(bed: Bed) -> None:
     assert bed.logs("talks", "--tail=1").split() == ["3"]
 
 
-def test_what_happens_in_an_outage_of_the_api_server_is_told_after_it(bed: Bed) -> None:
+def test_events_during_an_outage_of_the_api_server_are_reported_after_it(bed: Bed) -> None:
     bed.run(
         "outage",
         "echo up; while [ ! -e /gate/open ]; do sleep 0.05; done; exit 4",

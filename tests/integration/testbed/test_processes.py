@@ -19,7 +19,7 @@ def runs(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-def test_a_process_that_dies_early_is_told_with_the_end_of_its_log(run_dir: Path) -> None:
+def test_a_process_that_dies_early_is_reported_with_the_end_of_its_log(run_dir: Path) -> None:
     supervisor = Supervisor(run_dir)
     child = supervisor.start("broken", ["sh", "-c", "echo cannot bind; exit 3"])
     with pytest.raises(ProcessDiedError, match=r"exit code 3(?s:.*)cannot bind"):

@@ -46,7 +46,7 @@ class SqlSession:
         self._http.close()
 
     def execute(self, statement: str, *, timeout: float = 120.0) -> dict[str, Any]:
-        """Run a statement and return the gateway's answer; a job that it starts goes on.
+        """Run a statement and return the gateway's answer; a job that it starts continues.
 
         Raises:
             FlinkError: it was refused; the message has the gateway's.

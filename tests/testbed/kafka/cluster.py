@@ -147,11 +147,11 @@ class KafkaCluster(Started):
         self.supervisor.kill(self._children.pop(node))
 
     def pause(self, node: int = 1) -> None:
-        """Freeze a node (SIGSTOP): its connections stay open and nobody answers."""
+        """Freeze a node (SIGSTOP): its connections stay open and no one answers."""
         self._children[node].signal(signal.SIGSTOP)
 
     def resume(self, node: int = 1) -> None:
-        """Let a node go on after `pause`."""
+        """Let a node continue after `pause`."""
         self._children[node].signal(signal.SIGCONT)
 
     def start_missing(self) -> None:

@@ -60,7 +60,7 @@ class NodeServices:
         )
 
     def stop(self) -> None:
-        """End them all; containers go on."""
+        """End them all; containers continue."""
         for child in reversed(self._children):
             self._control_plane.supervisor.stop(child)
         self._children.clear()
@@ -108,7 +108,7 @@ class NodeServices:
             "healthzBindAddress": LOOPBACK,
             "tlsCertFile": str(certificate),
             "tlsPrivateKeyFile": str(key),
-            # nobody but the API server can reach it
+            # no one but the API server can reach it
             "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
             "authorization": {"mode": "AlwaysAllow"},
             "containerRuntimeEndpoint": f"unix://{SOCKET}",

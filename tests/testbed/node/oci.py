@@ -89,7 +89,7 @@ class ImageBuilder:
         return folder / "image.tar"
 
     def _drop_older(self, what: str, newest: Path) -> None:
-        """An archive is large, and nobody needs that of yesterday's code."""
+        """An archive is large, and no one needs that of yesterday's code."""
         for folder in self._cache.root.glob(f"image-{what}-*"):
             if folder != newest and folder.stat().st_mtime < newest.stat().st_mtime:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -32,7 +32,7 @@ class AddressPool:
         return self._free.pop(0)
 
     def give_back(self, address: str) -> None:
-        """Nobody uses the address any more."""
+        """No one uses the address any more."""
         self._free.append(address)
 
     def close(self) -> None:

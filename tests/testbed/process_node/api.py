@@ -109,7 +109,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflector:
-    """Follows a collection for ever, through lost watches and outages.
+    """Follows a collection forever, through lost watches and outages.
 
     Attributes:
         api: the connection.

@@ -61,7 +61,7 @@ def _tail(file: Path, lines: int) -> tuple[bytes, int]:
 async def _copy(
     file: Path, position: int, response: web.StreamResponse, pod: Pod | None, container: str
 ) -> None:
-    """Copy from a position to the end; with a pod, go on until its container has ended."""
+    """Copy from a position to the end; with a pod, continue until its container has ended."""
     with file.open("rb") as handle:
         handle.seek(position)
         while True:

@@ -20,7 +20,7 @@ class PathMap:
     def __init__(self, folders: Mapping[str, str]) -> None:
         self._folders = {path.rstrip("/"): host for path, host in folders.items()}
         longest_first = sorted(self._folders, key=len, reverse=True)
-        # only whole names: /opt/spark is no part of /opt/spark-kafka, nor of /my/opt/spark
+        # only whole names: /opt/spark is not a part of /opt/spark-kafka, nor of /my/opt/spark
         choice = "|".join(re.escape(path) for path in longest_first)
         self._pattern = re.compile(rf"(?<![\w.-])(?:{choice})(?![\w.-])") if choice else None
 

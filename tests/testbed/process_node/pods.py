@@ -181,7 +181,7 @@ class Pod:
             self._fail("ErrImagePull", str(error))
         except (UnsupportedError, ValueError) as error:
             self._fail("CreateContainerConfigError", str(error))
-        except Exception as error:  # noqa: BLE001 - told in the pod's status, the node goes on
+        except Exception as error:  # noqa: BLE001 - told in the pod's status, the node continues
             _log.exception("%s failed", self.facts.name)
             self._fail("ProcessNodeError", repr(error))
 
@@ -193,7 +193,7 @@ class Pod:
             self._volumes.transform = self._launcher.path_map().rewrite_file
         while not self._stopping:
             try:
-                # a change of an object that comes meanwhile is looked at after that
+                # a change of an object that comes meanwhile is checked after that
                 async with self._refreshing:
                     await self._volumes.prepare()
                 for container in self._all:

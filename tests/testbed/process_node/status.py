@@ -1,4 +1,4 @@
-"""The status of a pod as the node reports it. Pure, but for the clock it is given."""
+"""The status of a pod as the node reports it. Pure, except for the clock it is given."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -54,7 +54,7 @@ class Volumes:
             self._sources[volume["name"]] = await self._make(volume)
 
     async def refresh(self, resource: str = "", name: str = "") -> list[str]:
-        """Write those volumes anew that show an object; all of them if none is named.
+        """Write those volumes again that show an object; all of them if none is named.
 
         Args:
             resource: `configmaps` or `secrets`.

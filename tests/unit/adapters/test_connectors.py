@@ -127,7 +127,7 @@ def test_the_same_entry_point_twice_is_one() -> None:
         ([here("MisnamedConnector")], "says that its kind is 'another'"),
     ],
 )
-def test_what_cannot_be_used_names_the_package(
+def test_an_unusable_connector_names_its_package(
     registrations: list[Registration], says: str
 ) -> None:
     with pytest.raises(ConnectorError, match=says):

@@ -114,7 +114,7 @@ def test_edits_take_effect_after_an_unexpected_error(
     assert scene.loop.problem is None
 
 
-def test_the_rebuilt_coordinator_goes_on_from_what_was_stored(
+def test_the_rebuilt_coordinator_continues_from_what_was_stored(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No epoch is published twice with other owners."""
@@ -128,7 +128,7 @@ def test_the_rebuilt_coordinator_goes_on_from_what_was_stored(
     assert after.starts == before.starts
 
 
-def test_an_error_that_stays_is_told_and_ends_with_its_cause(scene: Scene) -> None:
+def test_a_lasting_error_is_reported_until_its_cause_ends(scene: Scene) -> None:
     scene.persist_error = OSError("no space left on device")
     with capture_logs() as logs:
         scene.loop.start()

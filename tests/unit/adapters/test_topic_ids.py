@@ -31,7 +31,7 @@ def test_an_id_is_freed_with_its_description(leaked: int) -> None:
     assert alive() is None
 
 
-def test_an_id_that_somebody_else_uses_is_not_freed() -> None:
+def test_an_id_in_use_by_another_process_is_not_freed() -> None:
     """Two references more are none that the library leaked."""
     identifier = Identifier()
     description = SimpleNamespace(topic_id=identifier)

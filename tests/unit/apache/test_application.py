@@ -108,7 +108,7 @@ def test_the_program_is_found_by_the_operator() -> None:
     assert manifest["spec"]["driverArgs"] == ["a", "b"]
 
 
-def test_what_the_operator_sets_by_itself_harms_nothing() -> None:
+def test_settings_of_the_operator_change_no_user_setting() -> None:
     assert settings_of(build())["spark.kubernetes.executor.useDriverPodIP"] == "true"
 
 
@@ -164,7 +164,7 @@ def test_both_operators_get_the_same_templates_and_annotations() -> None:
         assert ours["spec"][f"{role}Spec"]["podTemplateSpec"] == kubeflow["spec"][role]["template"]
 
 
-def test_the_operator_that_was_the_only_one_is_no_part_of_the_hash_so_nothing_restarts() -> None:
+def test_the_operator_that_was_the_only_one_is_not_a_part_of_the_hash_so_nothing_restarts() -> None:
     plain = make_spec().application
     hashes = {
         application_hash(identity(), plain.model_copy(update={"provider": provider}), conf={})

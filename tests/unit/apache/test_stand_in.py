@@ -250,7 +250,7 @@ async def test_a_long_run_starts_the_counter_at_1_again() -> None:
 @pytest.mark.parametrize(
     ("policy", "kept"), [("Always", True), ("OnFailure", True), ("Never", False)]
 )
-async def test_what_is_retained_ends_in_another_state(policy: str, *, kept: bool) -> None:
+async def test_a_retained_application_ends_in_another_state(policy: str, *, kept: bool) -> None:
     scene = Scene(applicationTolerations={"resourceRetainPolicy": policy})
     scene.running()
     scene.pod(phase="Failed")

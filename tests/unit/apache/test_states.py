@@ -55,7 +55,7 @@ def test_a_state_of_a_later_release_is_unknown_and_not_the_absence_of_one() -> N
         ("RunningHealthy", "FAILED"),
     ],
 )
-def test_what_came_before_tells_how_an_application_ended(
+def test_the_previous_state_decides_how_an_application_ended(
     end: str, before: str, expected: str
 ) -> None:
     assert word("Submitted", "DriverRequested", before, end) == expected

@@ -51,7 +51,7 @@ def test_no_reason_is_a_loose_string() -> None:
     assert [place for file in files for place in _loose(file)] == []
 
 
-def test_every_reason_is_given_by_somebody() -> None:
+def test_every_reason_is_used() -> None:
     text = "\n".join(
         file.read_text(encoding="utf-8") for file in SOURCES if file.name != "reasons.py"
     )
@@ -98,7 +98,7 @@ def test_a_reason_is_its_word_wherever_it_goes() -> None:
     assert pickle.loads(pickle.dumps(KafkaReason.LOG_TRUNCATED)) is KafkaReason.LOG_TRUNCATED  # noqa: S301
 
 
-def test_the_worst_comes_first_and_what_the_source_says_ranks_with_failed_discovery() -> None:
+def test_the_worst_problem_comes_first_and_those_of_the_source_rank_with_failed_discovery() -> None:
     ordered = ["InternalError", "StateCorrupt", "DiscoveryFailed", "HashCollapses"]
 
     assert sorted(ordered, key=severity) == ordered

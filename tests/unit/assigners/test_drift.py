@@ -52,7 +52,7 @@ def test_a_split_that_doubles_for_good_is_acted_on_within_15_minutes(
     assert day.true_imbalance < 1.2
 
 
-def test_an_uneven_start_is_mended_under_any_noise_that_lets_it_be_seen() -> None:
+def test_an_uneven_start_is_corrected_under_noise_that_leaves_it_visible() -> None:
     """Owners of the morning, when all splits had the same rate."""
     day = Day(true=lambda _i, _now: 100.0, noise=noise_shapes(2)["ten minutes"])
     day.true = lambda i, _now: 100.0 if i % 4 else 1000.0
@@ -71,7 +71,7 @@ def test_a_peak_that_passes_is_not_followed() -> None:
     assert day.moves == []
 
 
-def test_what_no_move_can_mend_is_left_alone() -> None:
+def test_an_imbalance_that_no_move_can_reduce_is_left_alone() -> None:
     """One split is heavier than all the others: its reader is full, and no move changes that."""
     day = Day(true=lambda i, _: 1000.0 if i == 0 else 1.0, noise=QUIET)
 
@@ -110,7 +110,7 @@ def test_a_trial_ends_when_owners_change_for_another_reason() -> None:
     assert watch.proposal is None or watch.proposal.owners == owners
 
 
-def test_after_calm_the_pause_is_short_again() -> None:
+def test_the_pause_is_short_again_after_a_calm_period() -> None:
     even = {s: i % 2 for i, s in enumerate(split_ids(4))}
     watch = DriftWatch(changed_at=0.0, pause=4 * POLICY.min_interval)
 
@@ -119,7 +119,7 @@ def test_after_calm_the_pause_is_short_again() -> None:
     assert (before.pause, after.pause) == (4 * POLICY.min_interval, 0.0)
 
 
-def test_other_moves_begin_the_pause_anew() -> None:
+def test_other_moves_restart_the_pause() -> None:
     owners = dict.fromkeys(split_ids(4), 0)
     watch = DriftWatch(changed_at=0.0).moved(10_000.0)
 

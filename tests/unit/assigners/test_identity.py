@@ -54,7 +54,7 @@ def test_a_policy_within_another_one_is_part_of_its_identity() -> None:
     }
 
 
-def test_a_policy_that_no_release_had_is_unknown() -> None:
+def test_a_policy_of_no_release_is_unknown() -> None:
     """Nothing moves because of it: a user may have chosen the present policy already."""
     assert former_identity("OneOwner(owner=3)") is None
 

@@ -123,7 +123,7 @@ def test_once_balanced_nothing_moves(placement: Placement) -> None:
     assert largest(again, first) <= largest(again, owners) * (1 + 1e-9)
 
 
-def test_a_search_that_ends_above_the_tolerance_begins_anew_from_there() -> None:
+def test_a_search_that_ends_above_the_tolerance_restarts_from_its_result() -> None:
     """Its path stopped where moves were not worth their price.
 
     Another search finds some that are.
@@ -199,7 +199,7 @@ def test_moves_that_gain_next_to_nothing_are_not_made() -> None:
     assert place(reluctant, placement) == {}
 
 
-def test_the_least_loaded_reader_gets_what_is_new() -> None:
+def test_the_least_loaded_reader_gets_new_splits() -> None:
     owners: dict[SplitId, int] = {("c", "t", 0): 0, ("c", "t", 1): 1, ("c", "t", 2): 1}
     weights = {("c", "t", 0): 9.0, ("c", "t", 1): 1.0, ("c", "t", 2): 1.0, ("c", "t", 3): 4.0}
     placement = Placement(parallelism=2, owners=owners, pending=[("c", "t", 3)], weights=weights)
@@ -222,7 +222,7 @@ def test_idle_splits_do_not_pile_up_on_the_idlest_reader() -> None:
 
 
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
-def test_a_weight_that_is_none_is_refused(weight: Any) -> None:
+def test_an_invalid_weight_is_rejected(weight: Any) -> None:
     with pytest.raises(ContractViolationError, match=r"split \('c', 't0', 0\) weighs"):
         place(
             ASSIGNER,

@@ -24,7 +24,7 @@ def wish(parallelism: int = 4, *causes: RebalanceCause, **changes: object) -> Wi
     return Wish(parallelism=parallelism, **values)  # type: ignore[arg-type]
 
 
-def test_a_rescale_names_what_moves_and_how_even_it_gets() -> None:
+def test_a_plan_of_a_rescale_names_moves_and_balance() -> None:
     found = plan(FOUR, wish(8, RebalanceCause.RESCALE))
 
     assert len(found.moves) == 4
@@ -34,7 +34,7 @@ def test_a_rescale_names_what_moves_and_how_even_it_gets() -> None:
     assert (found.before.load, found.before.imbalance, found.after.imbalance) == ((), 1.0, 1.0)
 
 
-def test_splits_of_readers_that_are_no_more_move_in_any_mode() -> None:
+def test_splits_of_removed_readers_move_in_any_mode() -> None:
     manual = RebalancePolicy(mode=RebalanceMode.MANUAL)
     found = plan(FOUR, wish(3, RebalanceCause.RESCALE, policy=manual))
 
@@ -42,7 +42,7 @@ def test_splits_of_readers_that_are_no_more_move_in_any_mode() -> None:
     assert max(found.owners.values()) == 2
 
 
-def test_without_a_cause_only_what_has_no_reader_gets_one() -> None:
+def test_without_a_cause_only_pending_splits_get_a_reader() -> None:
     found = plan(Layout(parallelism=4, owners={IDS[0]: 3}, pending=IDS[1:3]), wish())
 
     assert {(move.split_id, move.before) for move in found.moves} == {
@@ -51,7 +51,7 @@ def test_without_a_cause_only_what_has_no_reader_gets_one() -> None:
     }
 
 
-def test_what_is_not_subscribed_any_more_goes() -> None:
+def test_unsubscribed_splits_are_dropped() -> None:
     found = plan(FOUR, wish(unwanted=IDS[:2]))
 
     assert found.dropped == tuple(IDS[:2])

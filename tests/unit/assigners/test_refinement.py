@@ -99,7 +99,7 @@ def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None
 
 
 @given(weighed, st.integers(0, 120))
-def test_what_readers_hold_follows_the_moves(case: list[tuple[int, int]], ceiling: int) -> None:
+def test_loads_of_readers_follow_the_moves(case: list[tuple[int, int]], ceiling: int) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
     found = held(weights, owners, 3)
 

@@ -101,7 +101,7 @@ class Source:
 
     @property
     def reasons(self) -> list[Reason]:
-        """Reasons one after the other, without repetitions."""
+        """Reasons in turn, without repetitions."""
         found = [verdict.reason for verdict in self.verdicts]
         return [reason for i, reason in enumerate(found) if i == 0 or reason != found[i - 1]]
 
@@ -172,7 +172,7 @@ def test_an_unknown_capacity_is_found_out_one_step_at_a_time() -> None:
     assert Reason.PROBING in source.reasons
 
 
-def test_a_hot_split_is_named_and_does_not_call_for_more_readers_for_ever() -> None:
+def test_a_hot_split_is_named_and_does_not_add_readers_endlessly() -> None:
     source = measured(readers=6, policy=replace(POLICY, max_readers=50))
 
     source.run(300, 200, hot=160)
@@ -195,7 +195,7 @@ def test_readers_that_share_splits_have_no_hot_split() -> None:
     assert source.readers == 4, "2 readers read 200 records/s of one split, and 300 arrive"
 
 
-def test_splits_that_differ_in_load_are_told_from_too_few_readers() -> None:
+def test_uneven_splits_are_distinguished_from_too_few_readers() -> None:
     source = measured(readers=6)
 
     source.run(60, 250, hot=60)
@@ -238,7 +238,7 @@ def test_measured_times_tell_the_source_from_what_follows_it(in_source: float, w
     assert re.search(words, source.message)
 
 
-def test_times_that_fall_say_nothing() -> None:
+def test_falling_times_are_ignored() -> None:
     """A reader that is gone takes its time along."""
     source = Source(in_source=0.5)
     source.now += 10
@@ -310,7 +310,7 @@ def test_a_long_micro_batch_is_not_taken_for_idle_readers() -> None:
         ),
     ],
 )
-def test_what_cannot_be_compared_begins_a_new_measurement(changes: dict[str, Any]) -> None:
+def test_incomparable_samples_start_a_new_measurement(changes: dict[str, Any]) -> None:
     source = measured()
     source.now += 10
     source.decide(source.sample(**changes))

@@ -27,7 +27,7 @@ def test_a_ratio_is_taken_within_each_round() -> None:
     assert result["rounds"][OURS.name] == [{"speed": 10}, {"speed": 1}, {"speed": 30}]
 
 
-def test_lower_times_give_ratios_above_one() -> None:
+def test_lower_times_give_ratios_above_1() -> None:
     rounds: Rounds = {OURS.name: [{"trigger": 100}], SPARK_TUNED.name: [{"trigger": 150}]}
     ratio = summary(rounds, ("trigger",), higher=False)["ratios"][SPARK_TUNED.name][OURS.name][
         "trigger"
@@ -48,7 +48,7 @@ def test_a_case_that_was_not_measured_before_is_not_compared() -> None:
     assert list(changes({"cases": {}}, run([1], [1]))) == []
 
 
-def test_the_search_keeps_what_gains_and_drops_what_does_not() -> None:
+def test_the_search_keeps_gains_and_drops_losses() -> None:
     worth = {
         "max.poll.records": {"10000": 1.5, "50000": 1.5 * (GAIN - 0.01)},
         "check.crcs": {"false": 1.1},

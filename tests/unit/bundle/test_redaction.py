@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balanced_source_operator.contract.redaction import REDACTED, redacted, redacted_text
+from balanced_source.redaction import REDACTED, redacted, redacted_text
 
 SECRET = "hunter2hunter2"  # noqa: S105 - what must not be found
 

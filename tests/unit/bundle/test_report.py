@@ -1,4 +1,4 @@
-"""``report`` writes what somebody needs who helps from afar; what it cannot read, it names."""
+"""``report`` writes what someone needs who helps from afar; what it cannot read, it names."""
 
 import contextlib
 import zipfile
@@ -170,9 +170,7 @@ def run(scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return lambda *arguments: CliRunner().invoke(app, ["report", *arguments])
 
 
-def test_the_file_can_be_read_by_its_owner_alone_and_says_what_is_missing(
-    run: Any, tmp_path: Path
-) -> None:
+def test_the_bundle_is_private_and_names_missing_parts(run: Any, tmp_path: Path) -> None:
     result = run("orders", "--to", "bundle.zip")
 
     assert result.exit_code == 0, result.output

@@ -94,7 +94,7 @@ def test_micro_batches_of_different_hosts_with_one_number_are_no_replay() -> Non
     assert verdict(range(4), attempt(0, 0, 1), attempt(0, 2, 3)._replace(host=1)).is_ok
 
 
-def test_a_record_that_two_hosts_have_delivered_is_duplicated() -> None:
+def test_a_record_delivered_by_two_hosts_is_a_duplicate() -> None:
     assert verdict(range(3), attempt(0, 0, 1), attempt(0, 1, 2)._replace(host=1)).duplicated == 1
 
 

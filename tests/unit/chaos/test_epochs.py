@@ -49,7 +49,7 @@ def test_a_replay_with_other_ranges_or_another_epoch_is_found() -> None:
     assert differing_replays([logged(0, 1, 0, 5), logged(0, 2, 0, 5, epoch=2)]) == [0]
 
 
-def test_reading_goes_back_only_where_the_product_said_that_the_log_was_cut() -> None:
+def test_reading_goes_back_only_where_a_cut_log_was_reported() -> None:
     events = [logged(0, 1, 0, 9), logged(1, 3, 5, 7)]
     said = (
         "cluster main: the log of topic orders was truncated: partition 0 from offset 5 to 8."

@@ -93,5 +93,5 @@ def test_a_defect_is_a_sentence_and_a_file(
     file.unlink()
 
 
-def test_an_interruption_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_is_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_with(monkeypatch, KeyboardInterrupt()) == 130

@@ -1,4 +1,4 @@
-"""Local mode says what the operator's conditions say, and goes on where the operator does."""
+"""Local mode says what the operator's conditions say, and continues where the operator does."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_a_folder_of_clusters_is_followed_from_when_the_spec_names_it(scene: Sce
     wait_until(lambda: scene.scopes() == ("east", "west"), 20, "cluster west", interval=0.01)
 
 
-def test_a_file_that_is_no_yaml_changes_nothing(scene: Scene) -> None:
+def test_an_invalid_yaml_file_changes_nothing(scene: Scene) -> None:
     scene.operator.start()
     before = scene.operator.coordinator.state.parallelism
 

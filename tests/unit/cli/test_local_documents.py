@@ -1,4 +1,4 @@
-"""Local mode starts beside documents that somebody has edited or torn."""
+"""Local mode starts beside documents that someone has edited or torn."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def operator(folder: Path) -> LocalOperator:
 def test_a_damaged_document_of_no_state_keeps_nothing_from_starting(
     tmp_path: Path, name: str
 ) -> None:
-    """Both are written anew; only a damaged state needs somebody to decide."""
+    """Both are written again; only a damaged state needs someone to decide."""
     path = assignment_path(tmp_path) if name == "assignment" else report_path(tmp_path, HOST)
     path.write_text('{"kind": "Assignment"}')
 
@@ -61,7 +61,7 @@ def keep_state(made: LocalOperator, folder: Path) -> None:
     state_path(folder).write_text(state)
 
 
-def test_ends_that_were_changed_while_nobody_watched_are_refused(tmp_path: Path) -> None:
+def test_ends_that_changed_while_local_mode_was_down_are_rejected(tmp_path: Path) -> None:
     keep_state(bounded(tmp_path, 1_000), tmp_path)
 
     with pytest.raises(InvalidSpecError, match="stoppingOffsets: was changed while"):

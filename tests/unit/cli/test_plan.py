@@ -56,7 +56,7 @@ def run(folder: Path, *arguments: str, state: str = "state.json", **spec: Any) -
 
 
 @pytest.mark.parametrize("state", ["state.json", "state.yaml"])
-def test_the_table_says_what_moves(folder: Path, state: str) -> None:
+def test_the_table_lists_moves(folder: Path, state: str) -> None:
     result = run(folder, state=state, parallelism=8)
 
     assert result.exit_code == 0, result.output

@@ -62,11 +62,11 @@ def test_progress_follows_the_lines_of_the_query() -> None:
 
 
 @pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])
-def test_what_a_transform_prints_is_not_progress(line: Any) -> None:
+def test_output_of_a_transform_is_not_progress(line: Any) -> None:
     assert advanced(QueryProgress(), line) == QueryProgress()
 
 
-def test_the_driver_is_told_what_a_pod_would_be_told_with_secrets_beside_the_manifest() -> None:
+def test_the_driver_gets_the_environment_of_a_pod_with_secrets_beside_the_manifest() -> None:
     environment = local_environment("orders", make_spec(), FILE)
 
     assert from_variables(to_variables(environment)) == environment
@@ -90,6 +90,18 @@ def test_a_program_of_the_user_is_rejected_with_what_to_do() -> None:
         InvalidSpecError, match=r"only the packaged application runs here\. Start your own program"
     ):
         local_environment("orders", own, FILE)
+
+
+def test_a_sink_without_a_path_is_named_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.yaml").write_text(yaml.safe_dump(source_body()))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["run", "-f", "orders.yaml"])
+
+    assert result.exit_code == 2
+    assert "pipeline.sink.options: the option path is missing" in result.stderr
+    assert not (tmp_path / ".balanced-source").exists()
 
 
 def test_without_spark_the_command_says_what_to_install(

@@ -30,6 +30,8 @@ spec:
     image: i
     sparkVersion: 4.2.0
     pipeline:
+      sink:
+        options: {path: /orders}
       checkpointLocation: /data
 """
 
@@ -84,6 +86,11 @@ def test_a_valid_manifest() -> None:
             "topicPattern: 'a('",
             "13:9: error: spec.source.kafka.subscription.topicPattern: ",
         ),
+        (
+            "options: {path: /orders}",
+            "options: {compression: zstd}",
+            "19:9: error: spec.application.pipeline.sink.options: the option path is missing",
+        ),
         ("name: orders", "name: Orders", "1:1: error: the name begins pod and ConfigMap names"),
         (
             "kind: BalancedSource",
@@ -117,7 +124,7 @@ def test_all_mistakes_of_all_documents_are_shown_at_once() -> None:
     assert [checked["name"] for checked in found["checked"]] == ["orders", "payments"]
     assert [(p["document"], p["line"], p["field"]) for p in found["problems"]] == [
         (1, 6, "spec.parallelism"),
-        (3, 37, "spec.application.sparkVersion"),
+        (3, 39, "spec.application.sparkVersion"),
     ]
 
 

@@ -76,7 +76,7 @@ def test_nothing_starts_while_a_driver_of_an_older_application_lives() -> None:
     assert (decided.create, decided.reason) == ("", "WaitingForOldApplication")
 
 
-def test_a_driver_pod_that_has_ended_does_not_hold_up_the_next_one() -> None:
+def test_an_ended_driver_pod_does_not_delay_the_next_one() -> None:
     assert decision([], [driver_pod("orders-1", phase="Failed")]).create == "orders-1"
 
 
@@ -92,7 +92,7 @@ def test_a_driver_pod_that_has_ended_does_not_hold_up_the_next_one() -> None:
         ("SOMETHING_NEW", ApplicationState.DEGRADED),
     ],
 )
-def test_an_application_is_watched_and_never_touched_while_it_is_on_its_way(
+def test_an_application_is_watched_and_never_changed_during_its_submission(
     state: str, want: ApplicationState
 ) -> None:
     decided = decision([spark_application(state=state)], [])
@@ -133,7 +133,7 @@ def test_a_new_application_gets_the_next_number() -> None:
     assert decision([spark_application("orders-3", spec_hash="x")], []).create == ""
 
 
-def test_of_two_fitting_applications_the_older_number_stays() -> None:
+def test_the_older_of_two_matching_applications_stays() -> None:
     decided = decision([spark_application("orders-2"), spark_application("orders-1")], [])
 
     assert names(decided.delete) == ["orders-2"]
@@ -146,7 +146,7 @@ def test_failed_with_a_living_driver_is_left_alone_and_said() -> None:
     assert decided.reason == "ApplicationStateWrong"
 
 
-def test_failed_without_a_driver_is_made_anew_after_a_while() -> None:
+def test_a_failed_application_without_a_driver_is_recreated_after_a_while() -> None:
     failed = [spark_application(state="FAILED")]
 
     assert decision(failed, [], now=NOW).delete == ()
@@ -154,7 +154,7 @@ def test_failed_without_a_driver_is_made_anew_after_a_while() -> None:
     assert names(decision(failed, [], now=NOW + 30).delete) == ["orders-1"]
 
 
-def test_stuck_without_a_driver_is_made_anew_but_not_with_one() -> None:
+def test_a_stuck_application_is_recreated_only_without_a_driver() -> None:
     stuck = [spark_application(state="PENDING_RERUN")]
 
     assert names(decision(stuck, [], now=NOW + 300).delete) == ["orders-1"]

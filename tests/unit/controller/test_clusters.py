@@ -1,4 +1,4 @@
-"""Clusters: from the spec, or from a ConfigMap that somebody else keeps."""
+"""Clusters: from the spec, or from a ConfigMap that someone else keeps."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_metadata_that_cannot_be_used_is_told(
         to_clusters(subscription, metadata)
 
 
-def test_what_a_cluster_says_wins_over_the_source() -> None:
+def test_settings_of_a_cluster_win_over_those_of_the_source() -> None:
     clusters = [
         {"name": "a", "bootstrapServers": "a:1", "startingOffsets": {"type": "Latest"}},
         {"name": "b", "bootstrapServers": "b:1", "stoppingOffsets": {"type": "Latest"}},
@@ -184,7 +184,7 @@ def test_the_enumerator_mode_is_a_choice_of_two() -> None:
 
 
 @pytest.mark.scenario("D13")
-def test_positions_of_what_was_removed_are_kept_for_a_week_unless_asked_otherwise() -> None:
+def test_positions_of_removed_splits_are_kept_for_a_week_by_default() -> None:
     """Upstream's default is 0, which loses the positions of a cluster that returns.
 
     A negative span is refused.

@@ -88,7 +88,7 @@ def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
     assert status_of(facts(state=replace(state(epoch=4), parallelism=9))).readers == 2
 
 
-def test_a_missing_topic_is_said_while_the_rest_is_read() -> None:
+def test_a_missing_topic_is_reported_while_the_rest_is_read() -> None:
     problem = RefusedDiscoveryError(
         "topic x does not exist: create it", scope="main", reason="UnknownTopic"
     )
@@ -132,11 +132,11 @@ def test_an_invalid_spec_is_not_ready_although_the_query_runs_on() -> None:
         ),
     ],
 )
-def test_what_is_under_way_has_a_word(changes: dict[str, Any], reason: str) -> None:
+def test_an_operation_in_progress_has_a_reason(changes: dict[str, Any], reason: str) -> None:
     assert conditions(status_of(facts(**changes)))["Progressing"] == ("True", reason)
 
 
-def test_after_the_deadline_of_the_gate_it_is_said_who_is_missing() -> None:
+def test_after_the_deadline_of_the_gate_the_missing_readers_are_named() -> None:
     late = status_of(facts(waiting_for=("b",), is_overdue=True))
 
     assert conditions(late)["Degraded"] == ("True", "ReadersMissing")
@@ -230,7 +230,7 @@ def test_a_problem_that_a_driver_reports_is_a_condition() -> None:
     assert "DataLoss" not in conditions(status)
 
 
-def test_a_loss_that_a_driver_went_on_after_is_a_condition_of_its_own() -> None:
+def test_a_loss_that_a_driver_skipped_is_a_condition_of_its_own() -> None:
     lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone")
 
     status = status_of(facts(state=reporting(lost)))
@@ -273,7 +273,7 @@ def test_the_lag_of_a_driver_that_has_fallen_silent_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("reason", ["CheckpointLost", "CheckpointOlder"])
-def test_a_checkpoint_that_is_not_what_it_was_degrades_and_may_have_lost_records(
+def test_an_altered_checkpoint_degrades_the_source_and_may_have_lost_records(
     reason: str,
 ) -> None:
     """A sink that recognises micro-batches by their number may skip new records.

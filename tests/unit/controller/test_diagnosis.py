@@ -87,7 +87,7 @@ def test_a_state_in_which_nothing_is_read_is_a_problem(
 
 
 @pytest.mark.parametrize("state", ["", "SUBMITTED", "RUNNING", "RESUMING", "INVALIDATING"])
-def test_a_state_on_the_way_is_no_problem(state: str) -> None:
+def test_a_state_on_the_way_is_not_a_problem(state: str) -> None:
     assert decided(state).problem is None
 
 
@@ -111,7 +111,7 @@ def test_a_driver_that_cannot_start_is_named_with_the_cause(reason: str, advice:
     assert f"Driver pod orders-1-driver cannot start: {reason}: why it is so. {advice}" in said[1]
 
 
-def test_a_driver_that_is_being_created_is_no_problem() -> None:
+def test_a_driver_that_is_being_created_is_not_a_problem() -> None:
     assert decided("SUBMITTED", pod(waiting={"reason": "ContainerCreating"})).problem is None
 
 
@@ -131,7 +131,7 @@ def test_a_driver_without_a_node_is_a_problem_after_a_while() -> None:
     assert "3 Insufficient cpu. Add nodes" in said[1]
 
 
-def test_memory_that_ran_out_is_named() -> None:
+def test_an_out_of_memory_kill_is_named() -> None:
     killed = pod(terminated={"reason": "OOMKilled", "exitCode": 137}, phase="Failed")
 
     said = problem(decided("PENDING_RERUN", killed))[1]
@@ -140,6 +140,17 @@ def test_memory_that_ran_out_is_named() -> None:
         "pod orders-1-driver: OOMKilled (exit code 137): raise spec.application.driver.memory"
         in said
     )
+
+
+def test_the_last_words_of_a_driver_are_in_the_message_without_secrets() -> None:
+    reason = "spec.application.pipeline.sink.options: the option path is missing. Set it"
+    ended = {"reason": "Error", "exitCode": 1, "message": f"{reason} password=hunter2\nTraceback"}
+
+    words = problem(decided("PENDING_RERUN", pod(terminated=ended, phase="Failed")))[1]
+
+    assert f"(exit code 1); {reason} password=[redacted]. The Spark operator restarts it" in words
+    assert "hunter2" not in words
+    assert "Traceback" not in words
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_it_is_started_at_once_when_the_other_query_gives_up_its_claim() -> None
     assert scene.look(1, reports=True, instance="") == RESTART
 
 
-def test_a_late_report_of_our_own_driver_holds_nothing_back() -> None:
+def test_a_late_report_of_the_own_driver_delays_nothing() -> None:
     scene = Scene()
     scene.look(0, reports=True, has_driver=True)
     scene.applications = [application("PENDING_RERUN")]

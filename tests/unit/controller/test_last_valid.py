@@ -59,7 +59,7 @@ def test_a_spec_that_may_hold_a_secret_is_not_kept(properties: dict[str, str]) -
     assert kept_text(make_spec(source=with_cluster(properties=properties))) == ""
 
 
-def test_the_name_of_a_secret_is_no_secret() -> None:
+def test_the_name_of_a_secret_is_not_a_secret() -> None:
     spec = make_spec(
         source=with_cluster(propertiesFrom=[{"secretRef": {"name": "kafka-password"}}])
     )
@@ -75,7 +75,7 @@ def test_a_spec_that_is_too_large_is_not_kept() -> None:
     assert kept_text(make_spec(source=with_cluster(**too_large))) == ""
 
 
-def test_what_must_not_change_is_kept_beside_the_spec() -> None:
+def test_immutable_fields_are_kept_beside_the_spec() -> None:
     spec, fixed = make_spec(), {"stoppingOffsets": "", "cluster a: stoppingOffsets": "Latest"}
 
     text = kept_text(spec, fixed)
@@ -104,7 +104,7 @@ FROM_STREAMS = {
 
 
 @pytest.mark.parametrize(("before", "after"), [(EAST, ENDING), (ENDING, EAST)])
-def test_a_recalled_source_has_its_former_ends(
+def test_a_recalled_source_has_its_previous_ends(
     before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     spec = make_spec(source=FROM_STREAMS)
@@ -156,6 +156,6 @@ def test_an_end_in_the_status_that_describes_nothing_is_an_error_in_words() -> N
         '{"fixed": 7}',
     ],
 )
-def test_what_is_no_valid_spec_is_ignored(text: Any) -> None:
+def test_an_invalid_stored_spec_is_ignored(text: Any) -> None:
     assert kept_spec(text) is None
     assert kept_fixed(text) == {}

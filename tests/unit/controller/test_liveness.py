@@ -32,7 +32,7 @@ def test_a_heartbeat_or_another_driver_is_a_sign_of_life() -> None:
         assert not seen.looked(newer, now=125.0).is_silent(now=100.0 + ALIVE)
 
 
-def test_nobody_is_silent_where_nobody_has_reported() -> None:
+def test_no_host_is_silent_before_its_first_report() -> None:
     assert not Liveness().looked(None, now=0.0).is_silent(now=1e9)
     assert Liveness().pause(now=0.0) is None
 
@@ -44,7 +44,7 @@ def late(millis: int | None, name: str = "a") -> HostReport:
     )
 
 
-def test_the_slowest_host_tells_how_far_the_source_is_behind() -> None:
+def test_the_slowest_host_decides_how_far_the_source_is_behind() -> None:
     assert seconds_behind([late(0)]) == 0
     assert seconds_behind([late(1)]) == 1, "0 says that everything is read"
     assert millis_behind([late(1500), late(300)]) == 1500

@@ -34,7 +34,7 @@ def use(monkeypatch: pytest.MonkeyPatch, answer: Any = NO_LOSSES) -> Half:
     return half
 
 
-def test_a_connector_hears_the_numbers_of_all_hosts_added_up(
+def test_a_connector_gets_the_sum_of_the_numbers_of_all_hosts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that a host leaves out is 0 there; what is no whole number is none of a connector."""
@@ -50,7 +50,7 @@ def test_a_connector_hears_the_numbers_of_all_hosts_added_up(
     assert half.asked == [{"torn": 5, "bent": 1}]
 
 
-def test_without_numbers_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_numbers_no_cluster_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     half = use(monkeypatch, RuntimeError())
 
     assert counted_losses("tapes", [make_report()]) == NO_LOSSES
@@ -94,7 +94,7 @@ def test_kafka_names_the_offsets_that_it_skipped() -> None:
     assert half_of("kafka").losses({"skippedOffsets": 12}).records == 12
 
 
-def test_kafka_says_how_many_offsets_nobody_could_count() -> None:
+def test_kafka_reports_how_many_offsets_could_not_be_counted() -> None:
     (problem,) = half_of("kafka").losses({"skippedOffsets": 12, "uncountedOffsets": 30}).problems
 
     assert (

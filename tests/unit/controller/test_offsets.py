@@ -119,7 +119,7 @@ def test_limits_are_taken_over() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(
+def test_invalid_values_are_rejected_with_their_path(
     offsets: dict[str, Any], field: str, says: str
 ) -> None:
     """A committed start without a group is an error, as upstream; here it names the field."""
@@ -131,7 +131,7 @@ def test_what_cannot_be_is_refused_with_its_path(
 
 @pytest.mark.parametrize("kind", StartType)
 def test_every_type_of_start_is_a_start_of_its_own(kind: StartType) -> None:
-    """A type that nobody thought of must fail here, not become one of the others."""
+    """A type that no one thought of must fail here, not become one of the others."""
     others = {
         other: source(startingOffsets=_example(other)).starting_offsets
         for other in StartType

@@ -261,7 +261,7 @@ def test_a_change_is_named_by_its_place_with_both_values(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", "null"])
-def test_of_an_application_of_an_earlier_release_its_own_fields_tell_what_changed(
+def test_changes_of_an_earlier_releases_application_are_found_in_its_own_fields(
     text: str,
 ) -> None:
     application = {**running(**{SETTINGS_ANNOTATION: text}), "spec": {"image": "spark:0"}}

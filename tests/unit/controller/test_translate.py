@@ -97,7 +97,7 @@ def test_secrets_are_named_never_read() -> None:
         pytest.param(kafka(subscription={}), "subscription", "exactly one", id="none"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_path(
+def test_invalid_values_are_rejected_with_their_path(
     source: dict[str, Any], field: str, says: str
 ) -> None:
     with pytest.raises(InvalidSpecError) as caught:
@@ -112,7 +112,7 @@ def test_a_spec_that_no_model_accepts_names_the_field() -> None:
         parse_spec(spec_json(parallelism=0))
 
 
-def test_rebalancing_as_the_user_wants_it() -> None:
+def test_rebalancing_modes() -> None:
     source = to_source(
         make_spec(
             assignment={

@@ -87,7 +87,9 @@ def test_a_mistake_names_the_connector(monkeypatch: pytest.MonkeyPatch, wrong: s
 
 
 @pytest.mark.parametrize("wrong", ["texts", "to_source", "check_change", "fixed"])
-def test_what_a_half_refuses_stays_a_refusal(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+def test_a_refusal_of_an_operator_half_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
     use(monkeypatch, TapeOperatorHalf(wrong, InvalidSpecError("no", field="f")))
     with pytest.raises(BalancedSourceError, match="f: no"):
         take_over()
@@ -100,7 +102,7 @@ def test_what_a_half_refuses_stays_a_refusal(monkeypatch: pytest.MonkeyPatch, wr
         (kafka_source(), "a Source of kind 'kafka' was made"),
     ],
 )
-def test_what_is_no_source_of_the_connector_is_refused(
+def test_a_source_of_another_connector_is_rejected(
     monkeypatch: pytest.MonkeyPatch, made: KafkaSource | None, says: str
 ) -> None:
     use(monkeypatch, TapeOperatorHalf("made", made=made))

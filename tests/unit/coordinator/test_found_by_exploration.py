@@ -47,7 +47,7 @@ def test_a_report_that_arrives_during_the_look_up_of_its_splits_wins() -> None:
     assert operator.coordinator.enumerator.pending_splits() == 0
 
 
-def test_a_closed_gate_keeps_splits_from_hosts_that_were_not_seen_yet_too() -> None:
+def test_a_closed_gate_also_keeps_splits_from_hosts_that_have_not_registered() -> None:
     """While one host waited at the gate, all that was found went to hosts yet unregistered."""
     operator, [_, other] = make_world("0", "1")
     operator.start()
@@ -91,10 +91,10 @@ def test_a_host_behind_the_gate_is_not_addressed_when_the_operator_starts_again(
     assert one.host.assignment is None
 
 
-def test_what_a_host_holds_counts_when_it_runs_no_reader_any_more() -> None:
+def test_splits_of_a_host_without_readers_still_count() -> None:
     """Parallelism fell while the state was lost.
 
-    What the idle host reported was attributed to nobody.
+    What the idle host reported was attributed to no one.
     """
     operator, [one, other] = make_world("0", "1")
     operator.start()

@@ -58,7 +58,7 @@ def test_a_moving_split_keeps_its_position_when_the_state_is_lost() -> None:
 
 @pytest.mark.parametrize("starts", [EARLIEST, LATEST])
 @pytest.mark.parametrize("is_known_first", [False, True])
-def test_a_topic_that_is_recreated_while_there_is_no_state_is_read_from_its_beginning(
+def test_a_topic_that_is_recreated_while_there_is_not_a_state_is_read_from_its_beginning(
     starts: OffsetsInitializer, *, is_known_first: bool
 ) -> None:
     """The rebuilt state finds the new topic before or after readers report the former one."""
@@ -75,7 +75,7 @@ def test_a_topic_that_is_recreated_while_there_is_no_state_is_read_from_its_begi
 
 
 def test_without_consent_a_topic_recreated_while_the_state_is_lost_is_reported() -> None:
-    """Records of the former topic that were not read are lost, so somebody has to decide."""
+    """Records of the former topic that were not read are lost, so someone has to decide."""
     stage = running(source(LATEST, OnDataLoss.FAIL)).state_lost()
     recreate(stage, end=4)
 
@@ -87,7 +87,7 @@ def test_without_consent_a_topic_recreated_while_the_state_is_lost_is_reported()
     assert stage.assignment.attributes[A] == {IDENTITY: "first"}
 
 
-def test_an_older_copy_of_the_state_does_not_bring_a_former_topic_back() -> None:
+def test_an_older_copy_of_the_state_does_not_bring_a_previous_topic_back() -> None:
     """What readers read now is the later topic of that name, and they are far in it."""
     stage = running(source(EARLIEST))
     copy = stage.store.state
@@ -101,7 +101,7 @@ def test_an_older_copy_of_the_state_does_not_bring_a_former_topic_back() -> None
     assert stage.drivers["0"].delivered.keys() == {(s, o) for s in T for o in range(7)}
 
 
-def test_a_host_takes_no_position_from_a_former_split() -> None:
+def test_a_host_takes_no_position_from_a_previous_split() -> None:
     offset = StreamOffset(
         epoch=4, positions={A: 7}, owners={A: 0}, attributes={A: {IDENTITY: "first"}}
     )
@@ -119,7 +119,7 @@ def test_a_host_takes_no_position_from_a_former_split() -> None:
     assert adopt(offset, assignment, host="0").positions == {A: 0}
 
 
-def test_the_coordinator_takes_no_position_from_a_report_of_a_former_split() -> None:
+def test_the_coordinator_takes_no_position_from_a_report_of_a_previous_split() -> None:
     split = kafka_source("c").create_split(A, 0, {IDENTITY: "second"})
     report = HostReport(
         incarnation=1, epoch=4, positions={A: 7}, attributes={A: {IDENTITY: "first"}}
@@ -185,7 +185,7 @@ def test_positions_of_an_idle_host_count_when_the_state_is_lost_and_rebuilt() ->
 
 
 @pytest.mark.parametrize("hosts", [1, 2])
-def test_a_host_that_registers_does_not_bring_a_former_topic_back(hosts: int) -> None:
+def test_a_host_that_registers_does_not_bring_a_previous_topic_back(hosts: int) -> None:
     """The host fails before it lets go of a recreated topic.
 
     What it reports of that topic moves no other split.
@@ -281,7 +281,7 @@ def recreated_then_removed(*, retention: float) -> Stage:
     return stage
 
 
-def test_a_cluster_that_returns_in_time_goes_on_although_nothing_of_it_is_retained() -> None:
+def test_a_cluster_that_returns_in_time_continues_without_retained_positions() -> None:
     assert recreated_then_removed(retention=3600.0).positions()["c", "t", 0] == 0, (
         "records of the new topic are lost"
     )

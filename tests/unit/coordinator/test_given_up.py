@@ -123,7 +123,7 @@ def test_a_host_that_has_drained_is_forgotten_and_may_join_again() -> None:
     assert len(got) == len(set(got)) == 8 * 12
 
 
-def test_what_the_user_wants_does_not_end_the_drain() -> None:
+def test_a_change_of_the_spec_does_not_end_the_drain() -> None:
     stage = running()
     stage.dead.add("1")
     give_up(stage, "1")
@@ -134,7 +134,7 @@ def test_what_the_user_wants_does_not_end_the_drain() -> None:
     assert role(stage, "1") is HostRole.LEAVING
 
 
-def test_with_duplicates_allowed_others_go_on_at_once_from_the_last_report() -> None:
+def test_with_duplicates_allowed_other_hosts_continue_at_once_from_the_last_report() -> None:
     stage = running().more(3)
     dies_after_delivery(stage, "1")
 
@@ -232,7 +232,7 @@ def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> 
 
 
 def test_a_host_at_the_gate_does_not_pass_because_of_one_that_leaves_in_the_same_turn() -> None:
-    """Found by random lives: nobody is active afterwards, and host 0 has not said what it holds."""
+    """Found by random lives: no one is active afterwards, and host 0 has not said what it holds."""
     stage = running(hosts=3, readers=2)
     assert stage.read(2) == {}
     give_up(stage, "2")

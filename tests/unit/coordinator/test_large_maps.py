@@ -148,7 +148,7 @@ MAPS = st.dictionaries(st.integers(0, 9), st.none() | st.integers(0, 3))
 
 
 @given(MAPS, MAPS)
-def test_what_differs_between_two_maps(
+def test_the_difference_of_two_maps(
     before: dict[int, int | None], after: dict[int, int | None]
 ) -> None:
     changes = {k: v for k, v in after.items() if k not in before or before[k] != v}

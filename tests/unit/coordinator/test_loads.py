@@ -33,7 +33,7 @@ def test_no_load_is_given_before_enough_was_observed() -> None:
     assert observed(report(100, a=0), report(110, a=500)).loads() == {}
 
 
-def test_news_counts_more_than_the_past() -> None:
+def test_recent_samples_count_more() -> None:
     slow = [report(60.0 * i, a=60 * i) for i in range(30)]
     end = 60 * 29
     fast = [report(60.0 * (29 + i), a=end + 600 * i) for i in range(1, 11)]

@@ -41,7 +41,7 @@ def check_each_once(stage: Stage) -> None:
     }
 
 
-def test_a_former_host_keeps_a_position_until_the_next_host_has_the_split() -> None:
+def test_a_previous_host_keeps_a_position_until_the_next_host_has_the_split() -> None:
     stage, away = moved_and_released()
 
     assert stage.kept(0) == {away: 10}
@@ -61,7 +61,7 @@ def test_a_split_on_its_way_between_hosts_continues_when_the_state_is_lost() -> 
     check_each_once(stage)
 
 
-def test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_former_one() -> None:
+def test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_previous_one() -> None:
     """Host 1 fails before it adopts the split, and the next operator is yet to ask brokers."""
     stage, away = moved_and_released()
     stage.fails(1).operator_starts().registers(1)
@@ -91,7 +91,7 @@ def report(host: str, *, epoch: int, position: int) -> HostReport:
 
 
 @pytest.mark.parametrize(("first", "second", "holder"), [(2, 5, 1), (5, 2, 0)])
-def test_of_two_hosts_that_report_a_split_the_later_epoch_holds_it(
+def test_the_later_epoch_decides_between_two_hosts_that_report_a_split(
     first: int, second: int, holder: int
 ) -> None:
     """The other one let go of it by registering; its Spark checkpoint does not know yet."""

@@ -4,7 +4,7 @@ from support.stage import Stage
 
 
 def test_the_first_epoch_of_a_lineage_makes_hosts_register_while_no_broker_answers() -> None:
-    """It gives nothing to anybody, and nobody adopts it.
+    """It gives nothing to anybody, and no one adopts it.
 
     Without it their positions would wait for the broker.
     """

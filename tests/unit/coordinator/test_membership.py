@@ -179,7 +179,7 @@ def test_a_host_that_comes_back_after_it_was_removed_starts_behind_the_others() 
 def test_operator_and_drivers_agree_on_the_order_of_hosts(count: int) -> None:
     """Also beyond ten hosts, whose names do not sort as text.
 
-    A disagreement would start over for ever.
+    A disagreement would start over forever.
     """
     names = tuple(map(str, range(count)))
     stage = Hosts(readers=2 * count, hosts=1)

@@ -116,11 +116,11 @@ def driver_restarts(stage: Stage) -> None:
 
 
 def nothing(stage: Stage) -> None:
-    """The driver goes on."""
+    """The driver continues."""
 
 
 @pytest.mark.parametrize("happens", [nothing, driver_restarts])
-def test_reports_tell_when_the_assignment_is_gone(happens: Callable[[Stage], None]) -> None:
+def test_a_missing_assignment_is_detected_by_reports(happens: Callable[[Stage], None]) -> None:
     stage, copy = stage_with_history()
     stage.store.assignment = None
 
@@ -133,7 +133,7 @@ def test_reports_tell_when_the_assignment_is_gone(happens: Callable[[Stage], Non
 
 
 @pytest.mark.parametrize("happens", [nothing, driver_restarts])
-def test_reports_tell_when_all_documents_are_older(happens: Callable[[Stage], None]) -> None:
+def test_older_documents_are_detected_by_reports(happens: Callable[[Stage], None]) -> None:
     stage = Stage(readers=2, hosts=1).topic("t", 4).running().adopts()
     copy, assignment, reports = stage.store.state, stage.store.assignment, dict(stage.store.reports)
     stage.rescales(3).adopts().more(5).adopts().topic("u", 3).looks_again().adopts()
@@ -183,7 +183,7 @@ def test_an_acknowledgement_after_the_restore_starts_no_new_lineage() -> None:
 
 
 def test_a_state_without_any_published_assignment_is_not_trusted() -> None:
-    """The driver goes on unheard; what was published since the copy was made cannot be known."""
+    """The driver continues unheard; what was published since the copy was made cannot be known."""
     stage, copy = stage_with_history()
     stage.store.assignment = None
     stage.store.reports.clear()

@@ -105,7 +105,7 @@ def test_a_nonce_survives_the_operator() -> None:
     assert reading.stage.state.rebalance_nonce == 7
 
 
-def test_no_more_splits_move_than_are_allowed_and_the_next_nonce_goes_on() -> None:
+def test_no_more_splits_move_than_allowed_and_the_next_nonce_continues() -> None:
     reading = Reading(source(max_moves=1)).passes(600)
     before = reading.owners
 
@@ -171,7 +171,7 @@ def test_round_robin_fills_the_holes_that_a_removal_left_when_it_may() -> None:
     assert reading.stage.spread <= 1
 
 
-def test_what_was_observed_survives_the_operator() -> None:
+def test_observed_loads_survive_an_operator_restart() -> None:
     reading = Reading(source()).passes(600)
     before = reading.stage.state.loads.loads()
     text = reading.stage.store.state

@@ -101,7 +101,7 @@ def test_partitions_made_while_the_cluster_was_inactive_start_at_their_beginning
 
 
 @pytest.mark.parametrize("how", ["state", "resource"])
-def test_what_was_read_until_the_state_was_lost_is_kept_too(how: str) -> None:
+def test_positions_read_until_the_state_was_lost_are_also_kept(how: str) -> None:
     """The cluster is taken out while there is no state."""
     both, one = source("c", "d"), source("c")
     stage = running(both)

@@ -142,7 +142,7 @@ def test_a_panel_links_to_runbooks_of_alerts(panel: dict[str, Any]) -> None:
 
 
 @every_panel
-def test_colours_can_be_told_apart_by_everyone(panel: dict[str, Any]) -> None:
+def test_colours_are_distinguishable_with_colour_blindness(panel: dict[str, Any]) -> None:
     chosen = {value for value in vars(palette).values() if isinstance(value, str)}
     for key, value in walk(panel["fieldConfig"]):
         if key in ("color", "fixedColor") and isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The site's menu: a page that it does not name is found by nobody who does not know it."""
+"""The site's menu: a page that it does not name is found by no one who does not know it."""
 
 import re
 

@@ -125,6 +125,6 @@ def test_links_of_a_page_lead_to_files(page: Path) -> None:
     assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
-def test_there_is_something_to_check() -> None:
+def test_the_pages_have_code_blocks() -> None:
     assert len(list(blocks())) >= 4
     assert len(list(commands())) >= 15

@@ -209,7 +209,7 @@ async def test_problems_of_discovery_keep_their_reason(
     assert await scene.faults() == ["UnknownTopic"]
 
 
-async def test_what_may_not_be_looked_up_is_unknown(scene: Scene) -> None:
+async def test_a_forbidden_lookup_is_unknown(scene: Scene) -> None:
     forbidden = RefusedError("forbidden", status=403)
     scene.server.deny(forbidden, kind=SERVICE_ACCOUNT, verbs=["get"])
     scene.api.answers[DEPLOYMENTS] = None
@@ -242,7 +242,7 @@ def test_without_a_kubeconfig_the_command_says_what_to_set(
     assert [found["fault"] for found in json.loads(as_json.stdout)] == ["ApiServerUnreachable"]
 
 
-def test_a_fault_is_followed_by_what_to_do() -> None:
+def test_a_fault_is_printed_with_its_remedy() -> None:
     diagnosis = Diagnosis(
         check="CRD", level=Level.ERROR, fault="CrdMissing", message="gone", remedy="Install it."
     )

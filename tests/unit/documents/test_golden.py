@@ -243,7 +243,9 @@ UPGRADED = {
     ("kind", "version", "which"),
     [key for key in EXPECTED if key[:2] not in UPGRADED and key[0] != "assignment-base"],
 )
-def test_what_a_version_can_hold_is_written_as_it_was(kind: str, version: int, which: str) -> None:
+def test_a_value_that_a_version_can_hold_keeps_its_bytes(
+    kind: str, version: int, which: str
+) -> None:
     """So that software of that version still reads it, and equal values always give equal bytes."""
     assert FORMATS[kind].encode(EXPECTED[kind, version, which]) == golden(kind, version, which)
 

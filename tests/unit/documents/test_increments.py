@@ -54,7 +54,7 @@ def test_each_reads_as_if_it_were_whole(published: list[Assignment]) -> None:
 
 
 def large(epoch: int = 1, splits: int = 20_000) -> Assignment:
-    """Read by a hundred readers, each split begun anew."""
+    """Read by a hundred readers, each split begun again."""
     ids: list[SplitId] = [("main", f"topic-{i // 50:04d}", i % 50) for i in range(splits)]
     return Assignment(
         epoch=epoch,
@@ -150,8 +150,8 @@ def test_an_increment_of_another_source_is_refused() -> None:
         increments.apply(text, base, source="other")
 
 
-def test_what_is_read_again_goes_on_from_the_same_base() -> None:
-    """An operator that starts anew publishes an increment, not everything."""
+def test_a_document_read_again_continues_from_the_same_base() -> None:
+    """An operator that starts again publishes an increment, not everything."""
     text, base = increments.encode(large(), source="uid", base=None)
     assert base is not None
 

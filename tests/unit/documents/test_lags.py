@@ -48,12 +48,12 @@ def test_a_source_without_splits_says_nothing() -> None:
         {"readerLags": [[[0], 1]]},
     ],
 )
-def test_what_is_malformed_is_unknown(metrics: dict[str, Any]) -> None:
+def test_malformed_lags_are_unknown(metrics: dict[str, Any]) -> None:
     assert from_metrics(metrics) == Lags()
 
 
 @pytest.mark.parametrize("value", [-1, "7", 1.5, True, {}])
-def test_what_is_no_number_of_records_is_unknown(value: Any) -> None:
+def test_an_invalid_number_of_records_is_unknown(value: Any) -> None:
     found = from_metrics(
         {"readerLags": [[0, value], [1, 4]], "splitLags": [[["c", "t"], [[0, 2]], [value, 4]]]}
     )

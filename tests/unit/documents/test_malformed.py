@@ -22,7 +22,7 @@ def sealed(**changes: Any) -> str:
 
 
 @pytest.mark.parametrize("version", [True, 0, -1, 1.5, "2", [2], {}])
-def test_a_version_that_is_no_positive_whole_number_is_corrupt(version: Any) -> None:
+def test_a_version_that_is_not_a_positive_whole_number_is_corrupt(version: Any) -> None:
     with pytest.raises(CorruptDocumentError, match=r"^HostReport: .* is not a valid version$"):
         report.decode(sealed(version=version))
 
@@ -45,7 +45,7 @@ def test_the_newest_version_is_read_and_a_newer_one_is_named() -> None:
         '"kind"',
     ],
 )
-def test_what_is_no_document_of_the_kind_is_corrupt(text: str) -> None:
+def test_a_document_of_another_kind_is_corrupt(text: str) -> None:
     with pytest.raises(CorruptDocumentError, match="HostReport: not a document of this kind"):
         report.decode(text)
 

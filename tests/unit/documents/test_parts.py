@@ -56,7 +56,7 @@ def stored(content: Content, named: Sequence[PartRef] = ()) -> tuple[Blob, list[
         Content(text(150), base=text(10)),
     ],
 )
-def test_what_is_stored_is_read(content: Content) -> None:
+def test_a_stored_document_is_read(content: Content) -> None:
     head, parts = stored(content)
 
     assert assemble(head, parts) == content
@@ -72,7 +72,7 @@ def test_only_large_documents_have_parts() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(0, 2**16), min_size=1, max_size=12))
-def test_what_the_stored_head_names_is_never_overwritten(seeds: list[int]) -> None:
+def test_parts_of_the_stored_head_are_never_overwritten(seeds: list[int]) -> None:
     """Documents follow each other.
 
     Of some only the parts were written, because their head was refused.
@@ -118,7 +118,7 @@ def test_a_malformed_list_of_parts_is_noticed() -> None:
         parts_of(Blob(data={"parts.json": "[[1]]"}))
 
 
-def test_what_is_too_large_is_told() -> None:
+def test_a_too_large_document_is_reported() -> None:
     with pytest.raises(StateError, match="does not fit into 8 parts"):
         allocate(cut(text(5000)), ())
 

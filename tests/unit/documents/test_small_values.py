@@ -71,7 +71,7 @@ def test_a_document_is_accepted_with_any_spaces_and_not_with_another_content(
     ("behind", "slowest"),
     [((5, 70), 70), ((70, 5), 70), ((5, None), None), ((), None)],
 )
-def test_the_slowest_host_counts_unless_one_does_not_know(
+def test_the_slowest_host_counts_unless_one_is_unknown(
     behind: tuple[int | None, ...], slowest: int | None
 ) -> None:
     reports = [

@@ -109,7 +109,7 @@ def test_fields_that_are_left_out_have_defaults() -> None:
     )
 
 
-def test_a_false_available_now_is_no_trigger() -> None:
+def test_a_false_available_now_is_not_a_trigger() -> None:
     both = {**WRITTEN, "trigger": {"availableNow": False, "processingTime": "2s"}}
 
     assert pipeline.from_json(both | {"alignment": None}).trigger == ProcessingTime("2s")
@@ -132,7 +132,7 @@ def test_a_false_available_now_is_no_trigger() -> None:
         {"version": "x"},
     ],
 )
-def test_what_is_no_pipeline_is_said_in_a_sentence(broken: Any) -> None:
+def test_an_invalid_pipeline_is_reported_with_a_sentence(broken: Any) -> None:
     with pytest.raises(CorruptDocumentError, match="pipeline is malformed"):
         pipeline.from_json(broken)
 
@@ -146,7 +146,9 @@ def test_what_is_no_pipeline_is_said_in_a_sentence(broken: Any) -> None:
         ({"BALANCED_SOURCE_ENVIRONMENT_VERSION": "x"}, "'x', not a number"),
     ],
 )
-def test_a_program_that_somebody_else_started_says_so(changes: dict[str, str], says: str) -> None:
+def test_a_program_without_the_operators_environment_says_so(
+    changes: dict[str, str], says: str
+) -> None:
     with pytest.raises(CorruptDocumentError, match=says):
         from_variables({**to_variables(ENVIRONMENT), **changes})
     with pytest.raises(InvalidSpecError, match="this program is started by the operator"):

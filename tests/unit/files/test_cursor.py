@@ -85,7 +85,7 @@ def test_within_the_window_no_file_is_lost_or_read_twice(
     late_at=st.lists(st.integers(0, 200), max_size=5),
     limit=st.integers(1, 7),
 )
-def test_what_is_neither_read_nor_counted_does_not_exist(
+def test_files_neither_read_nor_counted_do_not_exist(
     times: list[int], late_at: list[int], limit: int
 ) -> None:
     """Outside the window a file is not read, and is counted.
@@ -168,7 +168,7 @@ def test_a_listing_is_kept_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) ->
     assert cursor.late == 0
 
 
-def test_a_source_that_ends_reads_what_was_there_at_first() -> None:
+def test_a_bounded_source_reads_the_records_of_its_start() -> None:
     page = take(Cursor(), [file("a", 1), file("b", 2), file("c", 3)], limit=2, late=LATE, ends=True)
     assert page.has_more
 

@@ -89,7 +89,7 @@ def test_one_listing_serves_several_pages(store: Memory) -> None:
     assert len(store.walks) < 4, "of 10 pages"
 
 
-def test_a_page_of_another_cursor_is_listed_anew(store: Memory) -> None:
+def test_a_page_of_another_cursor_is_listed_again(store: Memory) -> None:
     """Such as after the operator went back to an older state."""
     for at in range(100):
         store.write(at)

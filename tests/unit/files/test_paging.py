@@ -135,7 +135,7 @@ def test_the_policy_decides_on_changed_and_on_too_late_files(name: str, at: int)
         assert ("new" in made.pending) is (policy is OnLoss.SKIP)
 
 
-def test_a_restored_state_goes_on_where_it_was(scene: Scene) -> None:
+def test_a_restored_state_continues_where_it_was(scene: Scene) -> None:
     state = scene.source.decode_state(
         1, json.loads(json.dumps(scene.source.encode_state(scene.state)))
     )

@@ -97,5 +97,5 @@ def test_one_reader_at_a_tenth_of_the_speed_does_not_keep_the_others_waiting(
 
 
 def test_with_as_many_blocks_for_each_reader_the_slow_one_would(tmp_path: Path) -> None:
-    """The contrast: nobody knows how fast the readers are."""
+    """The contrast: no one knows how fast the readers are."""
     assert makespan(made(tmp_path, FEW), tells=False) > 3 * ideal(FEW)

@@ -1,4 +1,4 @@
-"""Alignment by admission, on simulated logs: nobody runs ahead, nobody waits for ever."""
+"""Alignment by admission, on simulated logs: no one runs ahead, no one waits forever."""
 
 from collections.abc import Mapping, Sequence
 
@@ -52,7 +52,7 @@ logs = st.dictionaries(
 
 
 @given(logs, st.integers(1, 2000), st.integers(1, 50))
-def test_everything_is_read_and_nobody_is_ahead_by_more_than_the_drift(
+def test_everything_is_read_and_no_split_is_ahead_by_more_than_the_drift(
     given_logs: Logs, drift: int, limit: int
 ) -> None:
     batches = read_all(given_logs, drift=drift, limit=limit)
@@ -111,13 +111,13 @@ def test_a_split_that_is_read_to_its_end_holds_others_until_it_is_idle() -> None
     assert capped(ends, {A: None, B: RecordTime(offset=0, time=5000)}) == {A: 3, B: 0}
 
 
-def test_only_idle_splits_are_no_slowest_one() -> None:
+def test_idle_splits_alone_have_no_slowest_one() -> None:
     assert slowest(1000, {A: 3}, {A: 3}, {A: None}, last_seen={A: 900}, idle={A}) == MAX_WATERMARK
     assert slowest(1000, {}, {}, {}, last_seen={}, idle=()) == MAX_WATERMARK
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 10_000), st.integers(1, 2000))
-def test_other_sources_hold_as_ones_own_splits_do(
+def test_splits_of_other_sources_hold_back_like_own_ones(
     aligned: int, own: int, others: int, drift: int
 ) -> None:
     assert advance(aligned, own, others=others, max_drift=drift) == advance(

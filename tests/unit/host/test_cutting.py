@@ -43,7 +43,7 @@ def offsets(given_shares: Mapping[int, Sequence[SplitRange]]) -> list[tuple[int,
 
 
 @given(shares(), st.integers(1, 20_000))
-def test_every_offset_is_read_exactly_once_and_nobody_has_more_than_the_share(
+def test_every_offset_is_read_exactly_once_and_no_reader_has_more_than_its_share(
     before: Shares, threshold: int
 ) -> None:
     after = equalise(before, max_records=threshold)

@@ -27,7 +27,7 @@ def test_a_split_ends_where_the_broker_says_and_at_most_at_its_stop() -> None:
     assert look(HELD, known) == Look(ends={A: 9, B: 7, C: 9})
 
 
-def test_an_end_of_another_split_by_that_id_is_none_of_this_one() -> None:
+def test_the_end_of_another_split_with_the_same_id_is_ignored() -> None:
     known = {s: SplitEnd(end=9, identity="second") for s in (A, B, C)}
 
     assert look(HELD, known) == Look(ends={C: 9}, recreated=frozenset({A, B})), (
@@ -35,7 +35,7 @@ def test_an_end_of_another_split_by_that_id_is_none_of_this_one() -> None:
     )
 
 
-def test_what_is_unknown_is_left_out() -> None:
+def test_unknown_ends_are_left_out() -> None:
     assert look(HELD, {A: SplitEnd(end=9)}) == Look(ends={A: 9}), "a broker without ids"
     assert look(HELD, {}) == Look()
     assert look(StreamOffset(), {A: SplitEnd(end=9)}) == Look()
@@ -77,7 +77,7 @@ def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
     )
 
 
-def test_what_was_confirmed_is_not_asked_again_until_it_moves() -> None:
+def test_a_confirmed_end_is_not_queried_again_until_it_moves() -> None:
     past = (TermEnd(3, 5),)
     known = {
         A: SplitEnd(end=5, term=4, checked=Mark(position=5, term=3), past=past),

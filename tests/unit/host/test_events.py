@@ -66,7 +66,7 @@ class Scene:
     def adopt(self) -> None:
         """The driver sees the newest assignment, runs a micro-batch, hands events over.
 
-        Nobody reports.
+        No one reports.
         """
         self.driver.see_assignment()
         self.driver.batch()
@@ -102,7 +102,7 @@ def test_readers_hear_the_enumerator_once_and_in_order() -> None:
     assert scene.operator.coordinator.state.outbox == ()
 
 
-def test_the_enumerator_hears_readers_once_and_in_order() -> None:
+def test_the_enumerator_gets_events_of_readers_once_and_in_order() -> None:
     scene = Scene()
     for number, subtask in enumerate((1, 0)):
         scene.say(subtask, number)
@@ -144,7 +144,7 @@ def test_a_restart_of_the_operator_neither_repeats_nor_loses() -> None:
     assert scene.told_readers == [(0, 1)]
 
 
-def test_a_new_incarnation_hears_nothing_that_was_meant_for_the_old_one() -> None:
+def test_a_new_incarnation_gets_no_events_of_the_old_one() -> None:
     """The enumerator sees it by `add_reader`, and says again what matters."""
     scene = Scene()
     scene.send(0, 1)
@@ -160,7 +160,7 @@ def test_a_new_incarnation_hears_nothing_that_was_meant_for_the_old_one() -> Non
     assert scene.told_enumerator == [(0, 2)]
 
 
-def test_lost_enumerator_state_begins_to_count_anew_and_the_host_follows() -> None:
+def test_after_lost_enumerator_state_epochs_restart_and_the_host_follows() -> None:
     scene = Scene()
     for number in range(3):
         scene.send(0, number)

@@ -43,17 +43,17 @@ def test_all_stops_are_reached_and_no_more_splits_come() -> None:
         pytest.param(StreamOffset(), replace(ASSIGNED, epoch=0), id="nothing was assigned yet"),
     ],
 )
-def test_anything_else_goes_on(offset: StreamOffset, assignment: Assignment) -> None:
+def test_any_other_answer_continues(offset: StreamOffset, assignment: Assignment) -> None:
     assert not is_finished(offset, assignment)
 
 
-def test_a_host_without_splits_is_finished_when_none_come() -> None:
+def test_a_host_without_splits_finishes_when_no_more_splits_come() -> None:
     empty = replace(READ, owners={}, positions={})
 
     assert is_finished(empty, replace(ASSIGNED, owners={}, attributes={}))
 
 
-def test_a_host_without_readers_goes_on_until_the_source_is_finished() -> None:
+def test_a_host_without_readers_runs_until_the_source_is_finished() -> None:
     """It hands its splits over, and would be reported as ended although it is unbounded."""
     idle = StreamOffset(epoch=3, parallelism=2)
 
@@ -63,7 +63,7 @@ def test_a_host_without_readers_goes_on_until_the_source_is_finished() -> None:
 
 
 def test_a_split_that_its_reader_has_finished_needs_no_stop() -> None:
-    """Its reader says so, in the journal; nobody knew its end before."""
+    """Its reader says so, in the journal; no one knew its end before."""
     point = JournalPoint(journal="j", number=7, finished=frozenset({S}))
     open_end = replace(ASSIGNED, attributes={T: {"stop": 0}})
     read = replace(READ, positions={S: 4, T: 0}, journal=point, attributes={T: {"stop": 1}})

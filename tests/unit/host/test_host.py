@@ -48,7 +48,7 @@ def test_an_assignment_is_adopted_with_the_reader_s_own_positions() -> None:
     assert (adopted.owners, adopted.parallelism, adopted.readers) == ({A: 1, B: 0}, 2, (0, 1))
 
 
-def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
+def test_a_returning_split_continues_at_the_newer_of_two_positions() -> None:
     kept = StreamOffset(epoch=1, retained={A: 40, B: 40})
 
     starts = {A: 30, B: 60}
@@ -60,7 +60,7 @@ def test_a_returning_split_goes_on_at_the_newer_of_two_positions() -> None:
     assert adopted.positions == {A: 40, B: 60}
 
 
-def test_what_a_host_retained_does_not_count_for_another_split_by_the_same_name() -> None:
+def test_a_retained_position_does_not_apply_to_another_split_of_the_same_name() -> None:
     kept = StreamOffset(epoch=1, owners={B: 0}, positions={B: 40}, retained={A: 40})
 
     adopted = adopt(
@@ -70,7 +70,7 @@ def test_what_a_host_retained_does_not_count_for_another_split_by_the_same_name(
     assert adopted.positions == {A: 0, B: 0}
 
 
-def test_what_was_adopted_goes_on_although_the_operator_has_not_heard_of_it() -> None:
+def test_an_adopted_assignment_stays_although_the_operator_does_not_know_it() -> None:
     held = StreamOffset(epoch=2, owners={A: 0}, positions={A: 40})
 
     adopted = adopt(held, assignment(3, owners={A: 0}, starts={A: 0}, since={A: 2}), host="0")
@@ -111,7 +111,7 @@ def test_a_split_without_any_position_is_refused_rather_than_guessed() -> None:
         adopt(StreamOffset(), assignment(owners={A: 0}), host="0")
 
 
-def test_of_two_hosts_each_takes_its_own_readers() -> None:
+def test_each_of_two_hosts_takes_its_own_readers() -> None:
     doc = replace(
         assignment(owners={A: 0, B: 1, C: 2}, starts={A: 0, B: 0, C: 0}),
         incarnations={"x": 1, "y": 1},
@@ -224,7 +224,7 @@ def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
 
 
 def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
-    """Also when the state was made anew and gives the split out as a new one.
+    """Also when the state was recreated and gives the split out as a new one.
 
     It does not hold for another split of that name.
     """
@@ -307,7 +307,7 @@ def reading(offset: StreamOffset, newest: Assignment) -> ReaderHost:
     return host.on_planned(base)
 
 
-def test_readers_ask_for_what_they_lack_unless_there_is_nothing_left_for_them() -> None:
+def test_readers_request_missing_splits_while_some_are_left() -> None:
     newest = assignment(
         parallelism=3,
         owners={A: 0, B: 0, C: 1},
@@ -334,7 +334,7 @@ def test_custom_events_are_taken_once_and_in_their_order() -> None:
     assert host.take_events() == (host, ())
 
 
-def test_a_split_that_starts_anew_is_not_reported_where_a_former_one_by_its_name_was() -> None:
+def test_a_new_split_is_not_reported_at_the_position_of_a_previous_one_of_its_name() -> None:
     former = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 50})
     anew = replace(former, positions={A: 3, B: 1}, owners={A: 0, B: 0}, starts={A: 3})
 

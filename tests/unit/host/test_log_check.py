@@ -55,14 +55,14 @@ def test_two_leaders_in_a_row_with_records_that_the_other_never_saw() -> None:
     assert check(first, Mark(position=5, term=2), 3).cut is None, "without that knowledge"
 
 
-def test_a_log_that_has_none_of_the_records_is_cut_at_its_begin() -> None:
+def test_a_log_without_any_of_the_records_is_cut_at_its_start() -> None:
     assert check([], Mark(position=5, term=2), 3).cut == 0
     silent = LogCheck(Mark(position=5, term=2), 3)
     silent.take(TermEnd(-1, -1))
     assert silent.found() == Found(0), "a broker that has no leadership to name"
 
 
-def test_what_is_still_there_is_no_cut_whoever_leads() -> None:
+def test_records_that_still_exist_are_not_a_cut_under_any_leader() -> None:
     log = written(1, 1, 2, 2)
 
     assert check(log, Mark(position=4, term=2), 2).cut is None, "the same leadership"
@@ -97,7 +97,7 @@ def test_the_order_of_questions_and_answers_is_kept() -> None:
 
 @settings(max_examples=1_000)
 @given(st.data())
-def test_the_cut_is_where_the_log_and_what_was_read_part(data: st.DataObject) -> None:
+def test_the_cut_is_where_log_and_read_records_diverge(data: st.DataObject) -> None:
     """Any replica may lead next, whatever it has missed; a query looks at times, and reads on.
 
     It looks for the first time before there are records. What was before its first look, it does

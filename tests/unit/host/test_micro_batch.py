@@ -38,12 +38,12 @@ def test_a_cluster_that_does_not_answer_is_not_read_unless_the_query_ends_by_its
     assert reachable(READ, ends, silent={B}, targets=ends) == ends
 
 
-def test_a_query_that_ends_by_itself_reads_what_was_there_at_its_start_and_is_there_still() -> None:
+def test_a_query_that_ends_by_itself_reads_the_records_of_its_start_that_still_exist() -> None:
     assert reachable(READ, {A: 9, B: 9}, targets={A: 8, B: 20}) == {A: 8, B: 9}
     assert reachable(READ, {A: 9}, targets={A: 8}) == {A: 8, B: 4}
 
 
-def test_what_is_new_is_a_record_or_an_epoch() -> None:
+def test_new_data_is_a_record_or_an_epoch() -> None:
     base = go_on(READ)
 
     assert not is_new(READ, base)
@@ -68,7 +68,7 @@ def test_the_closing_micro_batch_reads_nothing_in_each_of_its_lives() -> None:
         assert not is_new(before, after)
 
 
-def test_what_follows_a_closing_micro_batch_is_no_closing_one() -> None:
+def test_the_micro_batch_after_a_closing_one_is_not_closing() -> None:
     """A cluster is added after everything was read."""
     assert go_on(close(READ)) == replace(READ, starts={})
 
@@ -76,7 +76,7 @@ def test_what_follows_a_closing_micro_batch_is_no_closing_one() -> None:
 @pytest.mark.parametrize(
     "follows", [{}, {"positions": {A: 7, B: 4, C: 2}, "starts": {C: 0}, "epoch": 4}]
 )
-def test_starts_that_a_former_version_repeated_are_not_read_again(
+def test_starts_that_a_previous_version_repeated_are_not_read_again(
     follows: dict[str, object],
 ) -> None:
     """Version 0.1.0 closed with the raw offset before it, and `true`."""
@@ -100,7 +100,7 @@ def test_a_split_that_moves_takes_the_leadership_of_its_end() -> None:
     assert advance(base, {A: 8, B: 4}).terms == {B: 3}, "brokers that do not say"
 
 
-def test_ends_of_former_leaderships_go_with_the_leadership() -> None:
+def test_ends_of_previous_leaderships_go_with_the_leadership() -> None:
     old, new = (TermEnd(1, 2),), (TermEnd(3, 7),)
     base = replace(go_on(READ), terms={A: 3, B: 3}, term_ends={A: old, B: old})
     ends = {A: 8, B: 4}

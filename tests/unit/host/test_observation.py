@@ -33,7 +33,7 @@ def test_lag_records_and_skew_of_each_reader() -> None:
     ]
 
 
-def test_what_tasks_have_measured_stands_beside_the_load_of_their_reader() -> None:
+def test_measurements_of_tasks_are_shown_with_the_load_of_their_reader() -> None:
     figures = ReaderFigures(
         records=7, size=70, source=1.23456, downstream=2.34567, first=0.12345, speed=9.0
     )
@@ -108,7 +108,7 @@ def test_nothing_to_read_is_even() -> None:
     assert observe(same, same, {}).skew == 1.0
 
 
-def test_only_the_worst_splits_are_told_one_by_one() -> None:
+def test_only_the_worst_splits_are_listed_individually() -> None:
     many = {("k", "t", number): 0 for number in range(500)}
     end = StreamOffset(
         epoch=1, parallelism=1, readers=(0,), owners=dict.fromkeys(many, 0), positions=many

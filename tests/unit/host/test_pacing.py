@@ -1,4 +1,4 @@
-"""Shares by time: a slow reader does not keep the others waiting, and nothing is left for ever."""
+"""Shares by time: a slow reader does not keep the others waiting, and nothing is left forever."""
 
 from collections.abc import Collection, Mapping
 
@@ -81,7 +81,7 @@ def test_readers_that_wait_for_their_next_splits_do_not_wait_long() -> None:
     assert sum(found.values()) == WAITING * SPEEDS[3]
 
 
-def test_at_the_end_idle_readers_take_parts_of_what_is_left() -> None:
+def test_at_the_end_idle_readers_take_parts_of_the_remaining_splits() -> None:
     reached = dict.fromkeys(ALONE, 100)
 
     assert pace(ALONE, reached, SPEEDS, no_more=range(4)) == Pace(reached, cut_above=50)
@@ -101,7 +101,7 @@ def test_at_the_end_idle_readers_take_parts_of_what_is_left() -> None:
     cuttable=st.frozensets(st.builds(block, st.integers(0, 20))),
     data=st.data(),
 )
-def test_no_split_goes_back_or_too_far_and_each_reader_makes_progress(
+def test_no_split_goes_back_or_too_far_and_each_reader_progresses(
     held: Held,
     speeds: dict[int, float],
     no_more: frozenset[int],

@@ -64,7 +64,7 @@ ONE = for_report({0: ReaderFigures(source=1.0, downstream=2.0)})
 TWO = for_report({1: ReaderFigures(source=3.0, downstream=4.0)})
 
 
-def test_the_time_of_all_readers_of_all_hosts_is_known_if_each_host_tells_it() -> None:
+def test_the_time_of_all_readers_is_known_if_each_host_reports_it() -> None:
     assert busy_time(joined([ONE, TWO])) == BusyTime(source=4000, downstream=6000)
     assert joined([ONE, {}]) == {}
     assert joined([]) == {}

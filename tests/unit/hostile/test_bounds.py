@@ -59,7 +59,7 @@ def test_it_is_rejected_in_words(spec: dict[str, Any], says: str) -> None:
 
 @pytest.mark.parametrize("version", ["4.2.0", "4.10.1", "5.0.0", "12.0.1", "4.3.0-preview1"])
 @pytest.mark.parametrize("memory", ["512m", "524288k", "1G", "1t", "700"])
-def test_what_is_just_large_enough_is_not(version: str, memory: str) -> None:
+def test_the_largest_allowed_value_is_accepted(version: str, memory: str) -> None:
     parse_spec(application(sparkVersion=version, driver={"memory": memory}))
 
 

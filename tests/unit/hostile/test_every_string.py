@@ -213,7 +213,7 @@ METADATA_STRINGS = {
 
 @pytest.mark.parametrize("path", cases(METADATA_STRINGS))
 def test_hostile_metadata_is_refused_or_stays_data(path: Path) -> None:
-    """Somebody else may write the ConfigMap of `clustersFrom`."""
+    """Someone else may write the ConfigMap of `clustersFrom`."""
     spec = parse_spec(FULL_FROM_CONFIG_MAP)
     for value in HOSTILE:
         text = yaml.safe_dump(replaced(METADATA_STRINGS, path, value))

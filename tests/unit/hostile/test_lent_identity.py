@@ -156,7 +156,7 @@ class Lanes:
         """Nothing is remembered."""
 
 
-async def test_an_alarm_is_nobody_s_call() -> None:
+async def test_an_alarm_belongs_to_no_call() -> None:
     answers = asyncio.Queue[CallCompleted]()
     runner = CallRunner(
         FakeKubernetes().client(),

@@ -60,7 +60,7 @@ def parsed(template: Any, role: str = "driver") -> Any:
         ({"spec": {"overhead": {"cpu": "1,5"}}}, "overhead.cpu must be a quantity"),
     ],
 )
-def test_the_place_and_what_is_expected_are_named(role: str, template: Any, says: str) -> None:
+def test_the_place_and_the_expected_value_are_named(role: str, template: Any, says: str) -> None:
     with pytest.raises(InvalidSpecError) as caught:
         parsed(template, role)
 
@@ -96,7 +96,7 @@ def test_everything_else_becomes_an_application(template: Any) -> None:
     assert not list(wrong(manifest["spec"]["driver"]["template"], ROOT, ""))
 
 
-def test_the_schema_knows_what_people_write() -> None:
+def test_the_schema_accepts_common_notations() -> None:
     assert schema()[ROOT] == {"metadata": "ObjectMeta", "spec": "PodSpec"}
     assert schema()["ResourceRequirements"]["limits"] == "{quantity}"
     assert schema()["EmptyDirVolumeSource"]["sizeLimit"] == "quantity"

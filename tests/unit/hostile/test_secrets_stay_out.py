@@ -76,7 +76,7 @@ def test_keys_that_hold_secrets_are_refused_with_the_way_out(key: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["jdbc:x://h/db?user=u&password=p", "https://user:p@host/x"])
-def test_so_is_a_password_in_a_url(url: str) -> None:
+def test_a_password_in_a_url_is_rejected(url: str) -> None:
     with pytest.raises(InvalidSpecError, match="url' holds a secret"):
         parse_spec(application(pipeline=pipeline(options={"url": url})))
 
@@ -130,7 +130,9 @@ def test_the_packaged_application_reads_them_from_files(tmp_path: Path) -> None:
         ("wrong", "sparkConfFrom: fs.s3a.secret.key is not a Spark setting"),
     ],
 )
-def test_what_cannot_be_read_is_said_without_values(tmp_path: Path, secret: str, says: str) -> None:
+def test_unreadable_values_are_reported_without_their_content(
+    tmp_path: Path, secret: str, says: str
+) -> None:
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "fs.s3a.secret.key").write_text("hunter2")
 

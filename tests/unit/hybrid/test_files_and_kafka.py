@@ -174,7 +174,7 @@ def test_a_gap_may_be_accepted() -> None:
         assert start(position, LOG, on_data_loss=OnDataLoss.CONTINUE) == 100
 
 
-def test_a_part_starts_where_it_says_unless_it_starts_after_the_former_one() -> None:
+def test_a_part_starts_where_it_says_unless_it_starts_after_the_previous_one() -> None:
     source = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
     assert source.started(1, SwitchPosition()) == kafka()
 

@@ -175,7 +175,7 @@ def test_parts_that_cannot_be_combined_are_refused_with_their_place(
         ([{"hybrid": parts()}, *parts()[1:]], "cannot be a hybrid source itself"),
     ],
 )
-def test_the_model_refuses_what_the_api_server_refuses(
+def test_the_model_rejects_what_the_api_server_rejects(
     given: list[dict[str, Any]], says: str
 ) -> None:
     """In local mode there is no API server."""
@@ -235,14 +235,14 @@ def test_a_restarted_operator_recalls_the_ends_of_each_part() -> None:
     assert recalled == hybrid(stopping)
 
 
-def test_what_a_part_has_lost_is_told_with_the_words_of_its_connector() -> None:
+def test_a_loss_in_a_part_is_described_by_its_connector() -> None:
     losses = half_of("hybrid").losses({"skippedOffsets": 12})
 
     assert losses.records == 12
     assert "12 offsets were deleted" in losses.problems[0].message
 
 
-def test_no_rule_of_a_part_compares_with_a_former_value() -> None:
+def test_no_rule_of_a_part_compares_with_a_previous_value() -> None:
     """The API server refuses such rules for items of a list without keys, and with them the CRD."""
     source = _properties(custom_resource_definition(), "spec", "source")
     items = source["hybrid"]["items"]

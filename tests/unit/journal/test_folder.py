@@ -97,7 +97,7 @@ def test_whoever_acts_on_a_record_makes_its_name_durable_first(
     assert [name in names for names in durable] == [True]
 
 
-def test_a_name_that_cannot_be_made_durable_is_no_success(
+def test_a_name_that_cannot_be_made_durable_is_a_failure(
     journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fsync(number: int) -> None:
@@ -116,7 +116,7 @@ def test_a_name_that_cannot_be_made_durable_is_no_success(
 def test_an_executor_without_the_driver_s_folder_fails(
     tmp_path: Path, journal: FolderJournal
 ) -> None:
-    """It would seal and emit what nobody reads, or take a record that it cannot see for none."""
+    """It would seal and emit what no one reads, or take a record that it cannot see for none."""
     elsewhere = FolderJournal(tmp_path / "not-mounted")
 
     with pytest.raises(JournalError, match="a folder that the driver and all executors share"):

@@ -32,14 +32,14 @@ def test_a_record_that_does_not_continue_is_refused() -> None:
         folded({S: 3}, [record(1, 3, 5), replace(record(1, 3, 6), key=RecordKey(JOURNAL, 1, 1))])
 
 
-def test_splits_that_nobody_has_read_keep_their_start() -> None:
+def test_unread_splits_keep_their_start() -> None:
     other = ("server", "other")
 
     assert folded({S: 3, other: 7}, [record(1, 3, 5)]) == {S: 5, other: 7}
     assert folded({S: 3}, []) == {S: 3}
 
 
-def test_a_close_whose_answer_is_lost_is_asked_again() -> None:
+def test_a_close_without_an_answer_is_retried() -> None:
     class Silent(StoreOf):
         def seal(self, made: JournalRecord) -> SealResult:
             return SealResult.UNKNOWN

@@ -74,5 +74,5 @@ def test_each_reader_has_a_share_if_any_has_something_to_read() -> None:
     ],
     ids=["all is finished", "the targets are reached", "a closing one", "no journal"],
 )
-def test_nothing_to_read_is_no_share_at_all(nothing: StreamOffset) -> None:
+def test_an_empty_micro_batch_has_no_shares(nothing: StreamOffset) -> None:
     assert shares(nothing) == ()

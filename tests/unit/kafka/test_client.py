@@ -150,8 +150,8 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
     assert "refused" not in str(caught.value)
 
 
-def test_a_controller_that_died_is_asked_for_anew(client: ClusterClient) -> None:
-    """The client goes on asking the one that it knows.
+def test_a_dead_controller_is_looked_up_again(client: ClusterClient) -> None:
+    """The client continues asking the one that it knows.
 
     While it does, nothing is discovered and nothing is planned.
     """
@@ -189,7 +189,7 @@ def test_a_moment_after_the_last_record_is_an_answer(client: ClusterClient) -> N
         (KafkaError._TIMED_OUT, TransientDiscoveryError, "ClusterUnreachable"),
     ],
 )
-def test_errors_say_whether_somebody_has_to_act(
+def test_errors_say_whether_someone_has_to_act(
     client: ClusterClient, code: int, kind: type[DiscoveryError], reason: str
 ) -> None:
     Library.answers = {0: failed(code)}

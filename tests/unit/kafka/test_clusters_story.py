@@ -77,7 +77,7 @@ def test_the_story_step_by_step() -> None:
 
 
 @pytest.mark.scenario("D12")
-def test_the_cluster_that_returns_goes_on_at_its_positions() -> None:
+def test_the_cluster_that_returns_continues_at_its_positions() -> None:
     """Records that were produced meanwhile are read, those read before are not read again."""
     stage = stage_with(0, 1, 2).more(10).adopts()
     returning = {(f"local-{2}", TOPIC, p) for p in range(4)}

@@ -1,4 +1,4 @@
-"""Clients that nobody calls: what they queue is bounded, and they are closed in the end.
+"""Clients that no one calls: what they queue is bounded, and they are closed in the end.
 
 Counts, no durations.
 """
@@ -41,7 +41,7 @@ def threads() -> int:
 
 
 class Clock:
-    """A client whose statistics somebody fetches.
+    """A client whose statistics someone fetches.
 
     Tells that so many of them were made elsewhere, too.
     """
@@ -62,13 +62,13 @@ class Clock:
 
 
 def queued(client: ClusterClient) -> int:
-    """Events that the client has made and nobody has fetched."""
+    """Events that the client has made and no one has fetched."""
     admin: Any = client._admin
     return int(admin.poll(0))
 
 
-def test_a_client_whose_statistics_nobody_wants_makes_none(bootstrap: str) -> None:
-    """They were made and queued for ever: 60 MB a day, source and cluster."""
+def test_a_client_without_a_statistics_listener_collects_none(bootstrap: str) -> None:
+    """They were made and queued forever: 60 MB a day, source and cluster."""
     client = ClusterClient("c", {"bootstrap.servers": bootstrap, **TALKATIVE})
     client.ends([("c", "t", 0)], Anchor.LATEST)
     queued(client)
@@ -78,7 +78,7 @@ def test_a_client_whose_statistics_nobody_wants_makes_none(bootstrap: str) -> No
     assert queued(client) == 0
 
 
-def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str) -> None:
+def test_queued_records_of_a_client_are_fetched_without_a_call(bootstrap: str) -> None:
     keeper = Keeper(interval=0.01)
     admin = KafkaAdmin(has_statistics=True, keeper=keeper)
     admin.begins(cluster(bootstrap), [("c", "t", 0)])
@@ -90,10 +90,10 @@ def test_what_a_client_queues_is_fetched_although_nobody_calls_it(bootstrap: str
     wait_until(has_fetched, 60, "statistics that the keeper has fetched")
 
 
-def test_clients_that_nobody_uses_are_closed_although_nobody_calls_their_admin(
+def test_unused_clients_are_closed_without_a_call_to_their_admin(
     bootstrap: str,
 ) -> None:
-    """A cluster that was taken out: its client would try to connect for ever."""
+    """A cluster that was taken out: its client would try to connect forever."""
     before = threads()
     keeper = Keeper(interval=0.01)
     admin = KafkaAdmin(keeper=keeper, idle=0.0)

@@ -73,7 +73,9 @@ def test_the_same_meaning_is_taken_over(java: Mapping[str, str], ours: Mapping[s
         ("sasl.jaas.config", f'{SCRAM} required username="u";', "password is missing"),
     ],
 )
-def test_the_rest_is_refused_with_what_to_set_instead(name: str, value: str, says: str) -> None:
+def test_other_properties_are_rejected_with_an_alternative(
+    name: str, value: str, says: str
+) -> None:
     with pytest.raises(InvalidSpecError, match=r"^f: ") as caught:
         translated({name: value}, field="f")
 

@@ -130,7 +130,7 @@ def test_a_partition_without_a_leader_is_not_asked_and_stops_no_other() -> None:
     assert scene.brokers.requests == [{0}]
 
 
-def test_the_metadata_of_a_silent_partition_is_looked_at_ever_less_often() -> None:
+def test_the_metadata_of_a_silent_partition_is_queried_less_and_less_often() -> None:
     """However often ends are asked for: an idle query asks fifty times a second.
 
     At last, once a second.
@@ -160,7 +160,7 @@ def test_a_leader_that_hangs_stops_no_other_and_gets_no_second_request() -> None
     assert scene.ends(A, B) == ENDS
 
 
-def test_a_leader_that_is_down_is_asked_again_without_being_waited_for() -> None:
+def test_a_leader_that_is_down_is_retried_without_waiting() -> None:
     """The client library gives up after its timeout.
 
     The next request must not hold others back as long.
@@ -200,7 +200,7 @@ def test_a_cluster_that_gives_no_metadata_is_an_error_of_all_its_partitions() ->
     assert set(listed.errors) == {A, B}
 
 
-def test_a_broker_that_hangs_while_metadata_is_asked_for_is_named_as_what_it_is() -> None:
+def test_a_broker_that_hangs_during_a_metadata_request_is_reported_as_such() -> None:
     """The metadata was asked of the same broker.
 
     The other leader's answer does not wait for it for long.
@@ -301,7 +301,7 @@ class Life:
 
 @settings(max_examples=80)
 @given(steps=st.lists(happenings, max_size=12))
-def test_whatever_happens_to_leaders_each_partition_has_its_own_answer_and_recovers(
+def test_each_partition_has_its_own_answer_and_recovers_under_any_leader_change(
     steps: list[tuple[str, int, int]],
 ) -> None:
     """No step silences a partition for longer than it lasts, or another one at all."""

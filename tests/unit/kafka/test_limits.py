@@ -1,4 +1,4 @@
-"""Admission: never too much, never nothing, and nobody starves beside a huge split."""
+"""Admission: never too much, never nothing, and no one starves beside a huge split."""
 
 from collections.abc import Mapping
 from random import Random
@@ -98,12 +98,12 @@ def test_never_more_than_there_is_nor_than_allowed(
 
 
 @given(backlogs, st.integers(30, 10**6))
-def test_all_of_the_limit_is_used_while_there_is_demand(backlog: Backlog, total: int) -> None:
+def test_the_whole_limit_is_used_while_there_is_demand(backlog: Backlog, total: int) -> None:
     assert sum(fair_shares(backlog, total).values()) == min(total, sum(backlog.values()))
 
 
 @given(backlogs, st.integers(1, 10**6))
-def test_who_gets_less_than_another_got_all_it_wanted(backlog: Backlog, total: int) -> None:
+def test_a_split_with_less_than_another_has_all_it_needs(backlog: Backlog, total: int) -> None:
     shares = fair_shares(backlog, total)
 
     for split_id, share in shares.items():

@@ -37,7 +37,7 @@ def test_one_more_split_needs_another_consumer_only_at_powers_of_two() -> None:
     assert consumer(33) == consumer(64) != consumer(32)
 
 
-def test_what_the_user_sets_wins() -> None:
+def test_settings_of_the_user_win() -> None:
     settings = RangeReaderSettings(cluster="c", config={"max.partition.fetch.bytes": 7})
 
     assert settings.consumer(queue_per_split=False)["max.partition.fetch.bytes"] == 7

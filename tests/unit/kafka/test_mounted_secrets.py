@@ -33,10 +33,10 @@ def test_files_are_properties_and_what_kubernetes_adds_is_not(tmp_path: Path) ->
     assert MountedSecrets(tmp_path).read("kafka") == {"sasl.password": "p"}
 
 
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
-    """Not mounted: nobody named it when the pod started.
+def test_an_absent_secret_is_named(tmp_path: Path) -> None:
+    """Not mounted: no one named it when the pod started.
 
-    Mounted and empty: nobody has created it.
+    Mounted and empty: no one has created it.
     """
     (tmp_path / "empty").mkdir()
 
@@ -67,7 +67,7 @@ def test_a_key_store_beside_the_properties_is_left_out(tmp_path: Path) -> None:
     assert QuerySecrets(folder=tmp_path / "user").read(WHOLE_FOLDER) == READ
 
 
-async def test_the_operator_leaves_it_out_too() -> None:
+async def test_the_operator_also_omits_the_field() -> None:
     server = FakeKubernetes()
     data = {name: base64.b64encode(value).decode() for name, value in STRIMZI.items()}
     server.add(SECRET, {"metadata": {"namespace": "default", "name": "user"}, "data": data})

@@ -94,7 +94,7 @@ def test_every_start_is_a_real_offset(
 
 
 @pytest.mark.scenario("I3", "H10")
-def test_a_start_at_commits_without_reset_names_the_partitions_that_have_none(
+def test_a_start_at_committed_offsets_without_a_reset_names_partitions_without_any(
     lookup: FakeLookup,
 ) -> None:
     """Nothing is guessed for a partition without a commit, or with a deleted one."""

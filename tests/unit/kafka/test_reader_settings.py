@@ -63,13 +63,13 @@ def settings(**bootstrap: str) -> dict[str, Any]:
     return {"kafka": {"clusters": clusters, "onDataLoss": "Fail"}}
 
 
-def test_the_json_is_what_assignments_of_released_versions_hold() -> None:
+def test_the_json_matches_assignments_of_released_versions() -> None:
     """Running drivers of the former release read what a newer operator writes, and vice versa."""
     assert FULL.to_json() == WRITTEN
     assert KafkaReaderSettings.from_json(WRITTEN) == FULL
 
 
-def test_what_an_older_version_did_not_write_has_a_default() -> None:
+def test_fields_missing_in_an_older_version_have_defaults() -> None:
     assert KafkaReaderSettings.from_json({"clusters": {}}) == KafkaReaderSettings()
     assert KafkaReaderSettings.of({}) == KafkaReaderSettings()
     assert KafkaReaderSettings().on_data_loss is OnDataLoss.FAIL, (
@@ -77,7 +77,7 @@ def test_what_an_older_version_did_not_write_has_a_default() -> None:
     )
 
 
-def test_a_source_tells_its_readers_of_active_and_inactive_clusters() -> None:
+def test_readers_know_active_and_inactive_clusters() -> None:
     source = kafka_source(
         "c", inactive=(KafkaCluster(name="old", bootstrap_servers="old:1"),), limits=FULL.limits
     )
@@ -97,7 +97,7 @@ def test_settings_are_read_once_for_the_same_assignment() -> None:
     assert cache.of(first) == FULL
 
 
-def test_clusters_of_former_settings_stay_known_until_the_driver_ends() -> None:
+def test_clusters_of_previous_settings_stay_known_until_the_driver_ends() -> None:
     """Newer words on the same cluster win, and nothing else of the former settings is kept."""
     former = {**settings(a="a:1", b="b:1"), "other": 1}
     newest = with_former(settings(a="a:2", c="c:1"), former)
@@ -113,7 +113,7 @@ def test_settings_of_another_kind_are_left_alone() -> None:
 
 
 def test_an_unknown_cluster_is_reported_with_what_to_do() -> None:
-    """After a restart nobody remembers.
+    """After a restart no one remembers.
 
     A KeyError would end the query again and again without a word.
     """

@@ -1,6 +1,6 @@
 """One topic that the user may not see.
 
-The others of its cluster go on, and the condition names it.
+The others of its cluster continue, and the condition names it.
 """
 
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ def test_the_other_topics_are_found(subscriber: Any) -> None:
     assert found.without_refused({ORDERS, PAYMENTS}) == {ORDERS}
 
 
-def test_a_topic_that_may_be_described_and_not_read_counts_as_refused(
+def test_a_topic_without_read_permission_counts_as_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Assigned, it would fail the tasks of every micro-batch, and all other topics with them."""

@@ -79,7 +79,7 @@ def test_another_way_to_reach_a_cluster_is_another_client(
     assert admin(shared)._client(one) is not admin(shared)._client(other)
 
 
-def test_who_has_another_password_never_gets_the_client() -> None:
+def test_a_client_is_never_shared_between_passwords() -> None:
     shared = SharedClients()
     first, second = admin(shared, "one"), admin(shared, "two")
     assert first._client(secured()) is not second._client(secured())
@@ -110,7 +110,7 @@ def test_a_client_ends_with_its_last_user() -> None:
     assert len(shared._clients) == 0
 
 
-def test_the_operator_shares_among_all_sources_and_a_driver_with_nobody() -> None:
+def test_the_operator_shares_clients_among_all_sources_and_a_driver_shares_none() -> None:
     connector, made = KafkaConnector(), []
 
     class Recorder(KafkaAdmin):

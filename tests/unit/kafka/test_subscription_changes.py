@@ -30,7 +30,7 @@ def delivered(stage: Stage, split_id: SplitId) -> list[int]:
     return sorted(offset for split, offset in stage.drivers["0"].delivered if split == split_id)
 
 
-def test_a_topic_that_is_added_starts_at_its_earliest_offset_the_others_go_on() -> None:
+def test_an_added_topic_starts_at_its_earliest_offset_and_the_others_continue() -> None:
     """Even if the source started at the latest offsets.
 
     What is there belongs to the topic that was asked for.
@@ -81,7 +81,7 @@ def test_another_kind_of_choice_over_the_same_partitions_moves_nothing() -> None
     assert (stage.owners, stage.epoch) == (before, epoch)
 
 
-def test_what_is_excluded_leaves_and_what_matches_from_now_on_comes() -> None:
+def test_excluded_topics_leave_and_newly_matching_ones_join() -> None:
     stage = running(TopicPattern(".*"))
 
     stage.source_changes(source(TopicPattern(".*", "b"))).discovers().adopts()

@@ -1,4 +1,4 @@
-"""Topics that are deleted, and created anew under the same name.
+"""Topics that are deleted, and recreated under the same name.
 
 Another thing, never read with old offsets.
 """
@@ -286,7 +286,7 @@ def test_a_topic_that_was_invisible_for_a_while_continues() -> None:
     assert {offset for s, offset in stage.drivers["0"].delivered if s in T} == set(range(12))
 
 
-def test_an_unknown_id_is_no_reason_to_start_over() -> None:
+def test_an_unknown_id_is_not_a_reason_to_start_over() -> None:
     """State of former versions, and reports of hosts after the state was lost, know no ids."""
     stage = Stage(readers=2, hosts=1, source=kafka_source("c", on_data_loss=OnDataLoss.CONTINUE))
     stage.topic("t", 2, end=10).running().adopts()

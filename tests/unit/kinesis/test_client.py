@@ -185,7 +185,7 @@ def test_a_secret_that_is_missing_or_lacks_a_key_is_named(
     ("told", "behind"),
     [({"MillisBehindLatest": 0}, 0), ({"MillisBehindLatest": 70}, 70), ({}, None)],
 )
-def test_a_lag_that_the_service_does_not_tell_is_unknown(
+def test_a_lag_that_the_service_does_not_report_is_unknown(
     monkeypatch: pytest.MonkeyPatch, told: dict[str, int], behind: int | None
 ) -> None:
     """Neither 0 nor a former number."""

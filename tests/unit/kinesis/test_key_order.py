@@ -50,7 +50,7 @@ def sink(folder: Path, *batches: list[Rows]) -> Path:
         "never produced",
     ],
 )
-def test_what_is_lost_twice_or_out_of_order_is_counted(
+def test_lost_duplicated_and_reordered_records_are_counted(
     tmp_path: Path, batches: list[list[Rows]], expected: tuple[int, int, int, int]
 ) -> None:
     delivered, lost, duplicated, out_of_order = expected

@@ -112,7 +112,7 @@ def test_times(text: str) -> None:
         ),
     ],
 )
-def test_what_is_refused(given: dict[str, str], message: str) -> None:
+def test_invalid_options_are_rejected(given: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message):
         source(**given)
 
@@ -167,6 +167,6 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
         ({"endpoint": "file:///etc/passwd"}, "an http or https URL of a host"),
     ],
 )
-def test_what_the_custom_resource_refuses(given: dict[str, Any], message: str) -> None:
+def test_the_custom_resource_rejects_invalid_fields(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message):
         of_spec(**given)

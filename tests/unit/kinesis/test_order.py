@@ -135,7 +135,7 @@ class Life:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=STEPS)
-def test_whatever_happens_each_key_is_read_once_and_in_order(
+def test_each_key_is_read_once_and_in_order_under_any_faults(
     shards: int, steps: list[tuple[str, int]]
 ) -> None:
     """Random splits, merges, expiry, rescales, crashes and lost states."""

@@ -32,7 +32,7 @@ SHARD = "shardId-000000000000"
 
 @dataclass
 class Scene:
-    """A reader of one shard. Its clock goes on to the time at which the shard is due."""
+    """A reader of one shard. Its clock continues to the time at which the shard is due."""
 
     on_loss: OnLoss = OnLoss.FAIL
     shared: SharedShards = field(default_factory=SharedShards)
@@ -70,7 +70,7 @@ class Scene:
                     self.position = record.sequence + 1
 
     def task(self) -> None:
-        """Another task goes on where the former one has stopped."""
+        """Another task continues where the former one has stopped."""
         self.reader.close()
         self.reader = self.open()
 
@@ -132,7 +132,7 @@ def test_two_tasks_of_a_process_share_the_limit_of_a_shard() -> None:
     assert scene.shared.due(scene.key) == pytest.approx(now + INTERVAL)
 
 
-def test_the_next_task_goes_on_with_the_iterator_of_the_former() -> None:
+def test_the_next_task_continues_with_the_iterator_of_the_previous_one() -> None:
     scene, iterators = Scene(), list[str]()
     scene.stream.before = lambda call: iterators.append(call) if call == "iterator" else None
     scene.put(5)
@@ -186,7 +186,7 @@ def test_a_failure_repeats_and_loses_nothing(error: Exception, at: str) -> None:
     assert scene.found == list(range(8))
 
 
-def test_a_refusal_ends_the_task_in_words() -> None:
+def test_a_refusal_ends_the_task_with_a_sentence() -> None:
     scene = Scene()
     scene.stream.before = fail_once(
         RefusedDiscoveryError("not allowed: correct the rights", scope=STREAM)
@@ -222,7 +222,7 @@ def test_records_that_expired_unread_end_the_query() -> None:
 
 @pytest.mark.scenario("P6")
 def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> None:
-    """With `Continue` reading goes on at the oldest record."""
+    """With `Continue` reading continues at the oldest record."""
     scene = lost_scene(OnLoss.CONTINUE)
 
     scene.fetch(2)
@@ -230,7 +230,7 @@ def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> N
     assert scene.found == [0, 1, 2, 4, 5]
 
 
-def test_nothing_is_lost_while_the_record_that_was_read_last_is_there() -> None:
+def test_nothing_is_lost_while_the_last_read_record_exists() -> None:
     scene = Scene()
     scene.put(3)
     scene.fetch()

@@ -157,7 +157,7 @@ def unread_and_expired(on_loss: OnLoss) -> Scene:
 
 
 @pytest.mark.scenario("P5")
-def test_a_shard_that_expired_unread_holds_its_children_back_and_is_told_of() -> None:
+def test_a_shard_that_expired_unread_holds_back_its_children_and_is_reported() -> None:
     """With `onDataLoss: Fail` the problem names the stream and the shards."""
     scene = unread_and_expired(OnLoss.FAIL)
 
@@ -200,7 +200,7 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
 @pytest.mark.scenario("P7")
 @pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 12), (OnLoss.CONTINUE, 18)])
 def test_a_stream_that_was_split_and_then_created_again(on_loss: OnLoss, expected: int) -> None:
-    """Its first shard has an id that nobody holds any more; the policy holds for it, too."""
+    """Its first shard has an id that no one holds any more; the policy holds for it, too."""
     scene = Scene()
     scene.put()
     scene.start(Start(), on_loss=on_loss)

@@ -113,7 +113,7 @@ def play(story: Callable[[], Any]) -> None:
     virtual_time.run(story())
 
 
-def test_what_is_listed_and_what_changes_is_kept_and_told() -> None:
+def test_listed_and_changed_objects_are_kept_and_announced() -> None:
     async def story() -> None:
         with running(
             Scene(Server(config_map("a", 5), config_map("other", 6, source="clicks")))
@@ -142,7 +142,7 @@ def test_what_is_listed_and_what_changes_is_kept_and_told() -> None:
     play(story)
 
 
-def test_a_watch_that_ends_goes_on_where_it_was_without_a_list() -> None:
+def test_a_watch_that_ends_continues_where_it_was_without_a_list() -> None:
     async def story() -> None:
         server = Server(config_map("a", 5))
         with running(Scene(server)) as scene:
@@ -172,7 +172,7 @@ def test_no_failure_ends_an_informer(error: Exception) -> None:
     play(story)
 
 
-def test_a_revision_that_has_expired_leads_to_a_list_and_what_is_gone_is_told() -> None:
+def test_after_an_expired_revision_a_list_reports_deleted_objects() -> None:
     async def story() -> None:
         server = Server(config_map("a", 5), config_map("b", 6))
         with running(Scene(server)) as scene:
@@ -226,7 +226,7 @@ def test_a_kind_that_is_unknown_for_a_moment_forgets_no_object() -> None:
     play(story)
 
 
-def test_who_waits_for_the_first_list_also_hears_of_a_refusal() -> None:
+def test_waiting_for_the_first_list_ends_with_a_refusal() -> None:
     async def story() -> None:
         server = Server()
         server.refusal = RefusedError("not allowed", status=403)
@@ -260,7 +260,7 @@ class TestCachedApi:
 
         play(story)
 
-    def test_what_no_informer_knows_for_certain_is_asked_for(self) -> None:
+    def test_objects_that_no_informer_knows_are_read_from_the_api_server(self) -> None:
         async def story() -> None:
             client, server = FakeKubernetes().client(), Server()
             server.refusal = RefusedError("not allowed", status=403)
@@ -285,7 +285,7 @@ class TestCachedApi:
 
         play(story)
 
-    def test_a_source_that_is_not_known_is_asked_for_before_it_counts_as_deleted(self) -> None:
+    def test_an_unknown_source_is_looked_up_before_it_counts_as_deleted(self) -> None:
         async def story() -> None:
             client = FakeKubernetes().client()
             with running(Scene(Server(config_map("orders", 5)), kind=BALANCED_SOURCE)) as scene:

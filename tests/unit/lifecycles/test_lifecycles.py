@@ -42,7 +42,7 @@ def test_every_phase_has_a_meaning(life: Lifecycle[Any, Any]) -> None:
     assert all(f"- **{phase.value}**: " in told for phase in type(life.first))
 
 
-def test_what_is_not_in_the_table_cannot_happen() -> None:
+def test_a_transition_outside_of_the_table_is_impossible() -> None:
     assert not HOST.allows(HostPhase.EXPECTED, HostEvent.GONE)
     with pytest.raises(
         ContractViolationError, match="'its pods are gone' cannot happen while Expected"

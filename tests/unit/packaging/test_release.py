@@ -68,7 +68,7 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
 
 
 @pytest.mark.parametrize("version", ["", "1", "v1.0.0", "1.0.0; rm", "01.0.0"])
-def test_what_is_not_a_version_is_refused(
+def test_an_invalid_version_is_rejected(
     release: ModuleType, version: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert release.main([version]) == 1

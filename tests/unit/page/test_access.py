@@ -101,7 +101,7 @@ async def test_a_token_that_the_api_server_does_not_accept_is_refused(token: str
     )
 
 
-async def test_the_api_server_is_asked_once_in_a_while_and_forgets_nothing_for_longer() -> None:
+async def test_the_api_server_is_polled_at_intervals() -> None:
     reviewer, clock = Reviewer(), Clock()
     access = ReviewedToken(reviewer, clock)
     for _ in range(3):
@@ -118,7 +118,7 @@ async def test_the_api_server_is_asked_once_in_a_while_and_forgets_nothing_for_l
     await access.admit("of-eve")
 
 
-async def test_what_is_remembered_is_bounded() -> None:
+async def test_the_cache_of_reviews_is_bounded() -> None:
     access = ReviewedToken(Reviewer())
     for number in range(1100):
         await refusal(access, str(number))

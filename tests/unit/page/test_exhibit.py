@@ -123,7 +123,7 @@ def test_reports_of_silent_and_ended_hosts_are_not_shown_as_current() -> None:
         assert (shown.summary(seen)["lag"], shown.summary(seen)["rate"]) == (None, None)
 
 
-def test_sums_per_reader_of_a_former_epoch_are_not_those_of_the_new_readers() -> None:
+def test_sums_per_reader_of_a_previous_epoch_are_not_those_of_the_new_readers() -> None:
     owners = {("main", "orders", number): 0 for number in range(MOST_SPLITS + 1)}
     many = replace(ASSIGNMENT, owners=owners)
     report = replace(REPORT, metrics={"readerLags": [[0, 5], [1, 2]]})
@@ -148,7 +148,7 @@ def test_without_a_status_the_reports_say_it() -> None:
     assert exhibit(unknown).summary(unknown)["lag"] is None
 
 
-def test_alignment_with_its_values_that_are_no_times() -> None:
+def test_invalid_times_of_the_alignment_are_rejected() -> None:
     own = SourceWatermark(group="g", watermark=MIN_WATERMARK, max_drift=5000, idle_timeout=30.0)
     aligned = {**REPORT.metrics, "alignedTo": 1700000000000}
     seen = replace(

@@ -123,7 +123,7 @@ async def test_a_user_sees_the_sources_of_its_namespaces_only() -> None:
         assert status == 403, "whether it exists is nobody's business"
 
 
-async def test_a_stream_tells_of_each_change_and_of_the_end_of_a_source() -> None:
+async def test_an_event_stream_sends_each_change_and_the_end_of_a_source() -> None:
     board = StatusBoard()
     put(board, seen_source())
     put(board, seen_source(), name="bills")
@@ -147,7 +147,7 @@ async def test_a_stream_tells_of_each_change_and_of_the_end_of_a_source() -> Non
         assert (await events.until("sources"))["gone"] == [["shop", "bills"]]
 
 
-async def test_splits_are_kept_only_while_somebody_looks_at_them() -> None:
+async def test_splits_are_kept_only_while_a_viewer_needs_them() -> None:
     board = StatusBoard()
     put(board, seen_source())
     shown = board.get(("shop", "orders"))
@@ -165,7 +165,7 @@ async def test_splits_are_kept_only_while_somebody_looks_at_them() -> None:
                 await asyncio.sleep(0.01)
 
 
-async def test_a_source_that_is_not_there_yet_appears_when_it_comes() -> None:
+async def test_a_source_appears_on_the_page_when_it_is_created() -> None:
     board = StatusBoard()
     async with page(board) as viewer, viewer().following(f"/api/events{ORDERS}") as events:
         assert (await events.until("sources"))["changed"] == []

@@ -25,7 +25,7 @@ def test_a_seed_gives_the_same_life() -> None:
     assert one.trace == other.trace
 
 
-def test_a_life_that_breaks_a_rule_is_told_in_short() -> None:
+def test_a_life_that_breaks_a_rule_is_summarised() -> None:
     mutant = next(m for m in MUTANTS if m.name == "one blind discovery removes splits")
     with mutant.applied():
         broken = next(fate for fate in live(mutant.setting, range(500)) if fate.problem is not None)

@@ -30,7 +30,7 @@ def test_each_rule_and_each_known_defect_is_broken_once() -> None:
     assert broken >= {*(f"rule {number}" for number in (2, 3, 4, 5, 6, 7, 9, 10)), "liveness"}
 
 
-def test_a_mutant_that_fits_no_longer_is_an_error() -> None:
+def test_a_mutant_that_no_longer_applies_is_an_error() -> None:
     outdated = Mutant(
         name="x",
         rule="",
@@ -44,7 +44,7 @@ def test_a_mutant_that_fits_no_longer_is_an_error() -> None:
         pass
 
 
-def test_the_code_is_sound_again_afterwards() -> None:
+def test_the_code_is_restored_after_a_mutant() -> None:
     mutant = MUTANTS[0]
     with mutant.applied():
         pass

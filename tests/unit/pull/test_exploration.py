@@ -29,7 +29,7 @@ def test_each_seeded_bug_breaks_a_rule(name: str) -> None:
     assert pull.BUGS[name].breaks in pull.hunted(name)
 
 
-def test_the_code_is_sound_again_afterwards() -> None:
+def test_the_code_is_restored_after_a_mutant() -> None:
     bug = pull.BUGS["splits that come back wait for a request"]
     before = getattr(bug.place, bug.name)
 

@@ -62,11 +62,11 @@ def test_the_same_host_goes_before_the_same_zone() -> None:
     assert names(dealt(pending("a", "b"), {0: 1, 1: 1}, [on_host, in_zone])) == {0: ["a"], 1: ["b"]}
 
 
-def test_what_is_near_to_nobody_who_asks_goes_anywhere() -> None:
+def test_a_split_near_no_requesting_reader_goes_to_any() -> None:
     assert names(dealt(pending("a", "b"), {0: 5}, [near(("a", 1))])) == {0: ["a", "b"]}
 
 
-def test_the_zone_is_what_the_user_says_or_else_what_the_pod_knows() -> None:
+def test_the_zone_comes_from_the_option_or_the_pod() -> None:
     assert this_place("", {"BALANCED_SOURCE_ZONE": "eu-1a"}).zone == "eu-1a"
     assert this_place("mine", {"BALANCED_SOURCE_ZONE": "eu-1a"}).zone == "mine"
     assert this_place("", {"BALANCED_SOURCE_ZONE": ""}).zone == ""
@@ -129,7 +129,7 @@ def test_requests_say_in_which_zone_a_host_is() -> None:
     assert scene.owners == {"list-0": 1, "list-1": 0}
 
 
-def test_an_unknown_zone_is_no_zone() -> None:
+def test_an_unknown_zone_is_not_a_zone() -> None:
     """Kubernetes before 1.35 gives a pod no zone: such hosts take splits in their order."""
     source = NumberLists(count=2, zones=(("list-1", ""),))
 
@@ -148,7 +148,7 @@ def test_the_same_host_is_nearer_than_the_same_zone() -> None:
     assert scene.owners == {"list-0": 1, "list-1": 0}
 
 
-def test_a_report_without_a_zone_is_what_it_was() -> None:
+def test_a_report_without_a_zone_keeps_its_bytes() -> None:
     """Older operators, and golden documents, know no zone."""
     host = ReaderHost(incarnation=1)
     report = host.on_committed(host.durable).report(sequence=1)

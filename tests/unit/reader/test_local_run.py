@@ -94,7 +94,7 @@ def test_rescaled_and_crashed_at_random(seed: int, is_reliable: bool) -> None:
     scene.check()
 
 
-def test_a_reader_that_had_come_to_its_end_takes_over_what_others_leave() -> None:
+def test_a_finished_reader_takes_over_splits_that_others_leave() -> None:
     source = NumbersSource(
         (NumbersSplit(name="short", stop=2), NumbersSplit(name="long", stop=500))
     )

@@ -48,7 +48,7 @@ def test_without_splits_it_waits_for_some(make: Make) -> None:
     assert scene.read_to_the_end() == []
 
 
-def test_a_snapshot_is_what_was_emitted_not_what_was_fetched(make: Make) -> None:
+def test_a_snapshot_holds_emitted_and_not_fetched_positions(make: Make) -> None:
     scene = Scene(make)
     scene.reader.add_splits([A])
 
@@ -59,7 +59,7 @@ def test_a_snapshot_is_what_was_emitted_not_what_was_fetched(make: Make) -> None
 
 
 def test_a_split_that_is_taken_away_goes_where_it_stopped(make: Make) -> None:
-    """Also what was fetched already comes from its next reader, and from nobody else."""
+    """Also what was fetched already comes from its next reader, and from no one else."""
     first, second = Scene(make), Scene(make)
     first.reader.add_splits([A, B])
     first.read_until(lambda: len(first.of("a")) == 2)
@@ -74,7 +74,7 @@ def test_a_split_that_is_taken_away_goes_where_it_stopped(make: Make) -> None:
     assert first.of("b") == list(range(10))
 
 
-def test_a_split_that_comes_back_is_not_confused_with_its_former_self(make: Make) -> None:
+def test_a_returned_split_is_not_confused_with_the_removed_one(make: Make) -> None:
     scene = Scene(make)
     scene.reader.add_splits([A])
     scene.read_until(lambda: len(scene.records) == 2)
@@ -87,7 +87,7 @@ def test_a_split_that_comes_back_is_not_confused_with_its_former_self(make: Make
 
 
 @pytest.mark.scenario("H8", "H9")
-def test_a_paused_split_waits_and_goes_on(make: Make) -> None:
+def test_a_paused_split_waits_and_continues(make: Make) -> None:
     """Only the other one's records until it is resumed.
 
     A pause of what is not assigned does nothing.
@@ -106,7 +106,7 @@ def test_a_paused_split_waits_and_goes_on(make: Make) -> None:
     assert scene.of("b") == list(range(10))
 
 
-def test_a_failure_comes_out_of_poll_after_what_was_read_before(make: Make) -> None:
+def test_poll_raises_a_failure_after_the_records_read_before_it(make: Make) -> None:
     scene = Scene(make, fail_at=7)
     scene.reader.add_splits([A])
 
@@ -151,7 +151,7 @@ def test_the_watermark_is_that_of_the_slowest_split_and_never_goes_back(make: Ma
     chunk=st.integers(1, 5),
     is_threaded=st.booleans(),
 )
-def test_whatever_happens_each_record_comes_once(
+def test_each_record_is_delivered_once_under_any_calls(
     steps: list[tuple[str, int]], shape: Threading, chunk: int, is_threaded: bool
 ) -> None:
     scene = Scene(
@@ -184,7 +184,7 @@ def test_whatever_happens_each_record_comes_once(
         assert scene.of(str(number)) == list(range(12))
 
 
-def test_one_after_another_means_one_at_a_time() -> None:
+def test_sequential_reading_reads_one_split_at_a_time() -> None:
     scene = Scene(lambda make: InlineFetchers(make, Threading.ONE_AFTER_ANOTHER))
     scene.reader.add_splits([A, B])
 
@@ -262,7 +262,7 @@ def test_nothing_can_be_added_to_a_closed_reader() -> None:
         scene.reader.add_splits([A])
 
 
-def test_an_event_that_nobody_expects_is_a_mistake(make: Make) -> None:
+def test_an_unexpected_event_is_an_error(make: Make) -> None:
     scene = Scene(make)
 
     with pytest.raises(ContractViolationError, match="does not know event hello"):

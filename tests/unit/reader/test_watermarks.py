@@ -46,7 +46,7 @@ def test_the_slowest_split_decides() -> None:
     assert seen.log == [5, 20]
 
 
-def test_a_split_that_ends_holds_nobody_back() -> None:
+def test_a_finished_split_holds_back_no_other_split() -> None:
     seen = Seen()
     a = seen.output.create_output_for_split(A)
     seen.output.create_output_for_split(B)
@@ -59,7 +59,9 @@ def test_a_split_that_ends_holds_nobody_back() -> None:
     assert seen.log == [10]
 
 
-def test_an_idle_split_holds_nobody_back_and_its_return_does_not_turn_time_back() -> None:
+def test_an_idle_split_holds_back_no_other_split_and_its_return_does_not_lower_the_watermark() -> (
+    None
+):
     seen = Seen()
     a, b = seen.output.create_output_for_split(A), seen.output.create_output_for_split(B)
     b.mark_idle()
@@ -194,7 +196,7 @@ def test_a_group_cannot_drift_backwards() -> None:
         AlignmentGroup("g", max_drift=-1)
 
 
-def test_splits_that_are_ahead_are_paused_once_and_go_on_once() -> None:
+def test_splits_that_are_ahead_are_paused_once_and_continue_once() -> None:
     alignment = SplitAlignment()
 
     assert alignment.check({A: 50, B: 150}, 100) == PauseOrResume(to_pause=(B,))

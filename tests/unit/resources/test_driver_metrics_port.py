@@ -48,7 +48,7 @@ def container(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("build", [spark_application, apache_application])
-def test_the_driver_is_told_its_port_and_the_pod_names_it(build: Any) -> None:
+def test_the_driver_gets_its_port_and_the_pod_names_it(build: Any) -> None:
     ours = container(manifest(build))
 
     assert ours["ports"] == [PORT]
@@ -61,7 +61,7 @@ def test_executors_have_no_port() -> None:
     assert "ports" not in executor
 
 
-def test_without_a_port_nothing_is_said() -> None:
+def test_without_a_port_the_environment_names_none() -> None:
     ours = container(manifest(port=0))
 
     assert "ports" not in ours
@@ -94,7 +94,7 @@ def test_a_port_that_another_name_has_is_not_declared_twice() -> None:
     assert container(manifest(template=template(given)))["ports"] == given["ports"]
 
 
-def test_what_is_told_is_what_is_read() -> None:
+def test_the_written_port_is_the_one_that_the_driver_reads() -> None:
     told = DriverEnvironment(name="orders", namespace="n", uid="u", metrics_port=8090)
 
     assert from_variables(to_variables(told)) == told
@@ -103,7 +103,7 @@ def test_what_is_told_is_what_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "70000", "8_090", "٣"])
-def test_a_port_that_is_none_is_an_error_that_names_the_variable(text: str) -> None:
+def test_an_invalid_port_is_an_error_that_names_the_variable(text: str) -> None:
     with pytest.raises(CorruptDocumentError, match=document.METRICS_PORT):
         document.port_of({document.METRICS_PORT: text})
 

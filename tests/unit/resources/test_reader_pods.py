@@ -56,7 +56,7 @@ def test_without_a_valid_spec_the_selector_matches_no_pod() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2, 7])
-def test_what_is_selected_has_as_many_pods_as_readers(parallelism: int) -> None:
+def test_the_selector_matches_as_many_pods_as_readers(parallelism: int) -> None:
     application = parse_spec({**spec_json(), "application": PACKAGED}).application
     manifest = spark_application(
         SOURCE, application, name="o", parallelism=parallelism, secrets=(), conf={}

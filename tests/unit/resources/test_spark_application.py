@@ -154,7 +154,7 @@ def test_a_chart_wide_setting_counts_only_where_the_source_does_not_override_it(
     assert versions[0] == versions[1] != versions[2]
 
 
-def test_a_source_made_anew_under_the_same_name_gets_another_application() -> None:
+def test_a_recreated_source_gets_another_application() -> None:
     application = make_spec().application
     other = type(identity())(namespace="default", name="orders", uid="another")
 

@@ -133,7 +133,7 @@ def test_a_source_that_falls_silent_holds_the_other_for_the_idle_timeout() -> No
     play(scene)
 
 
-def test_a_source_that_is_deleted_holds_nobody() -> None:
+def test_a_deleted_source_holds_back_no_other_source() -> None:
     async def scene(pair: Pair) -> None:
         await pair.begin()
         pair.says("payments", 1_000_000)

@@ -108,7 +108,7 @@ def test_a_silent_driver_is_reported_and_changes_nothing() -> None:
 
 
 def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_reported() -> None:
-    """Its newest report says nothing new but the time, and stays the newest one for ever."""
+    """Its newest report says nothing new but the time, and stays the newest one forever."""
 
     async def play(story: Story) -> None:
         await begin(story)

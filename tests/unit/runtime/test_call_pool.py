@@ -78,7 +78,7 @@ async def test_a_silent_cluster_has_one_thread_however_much_is_asked_of_it(
     assert brokers.most == 1
 
 
-async def test_what_was_slow_before_takes_no_place_of_prompt_clusters(brokers: Brokers) -> None:
+async def test_slow_clusters_take_no_place_of_prompt_ones(brokers: Brokers) -> None:
     pool = LanePool(prompt=1, slow=2, slow_after=0.02)
     first = [asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, str(n))) for n in range(2)]
     await until(
@@ -147,7 +147,7 @@ async def test_lanes_of_a_source_that_is_gone_are_forgotten(brokers: Brokers) ->
     assert not pool._lanes
 
 
-async def test_what_one_lane_learns_of_a_silent_server_holds_for_all_of_its_lanes(
+async def test_a_silent_server_is_known_to_all_of_its_lanes(
     brokers: Brokers,
 ) -> None:
     """A thousand sources on a silent cluster must not hold up the others a second each."""

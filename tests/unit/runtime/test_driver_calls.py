@@ -304,7 +304,7 @@ async def test_a_driver_that_ends_starts_no_call(folder: Path) -> None:
     assert await world.settle(task) == ["a", "b"]
 
 
-async def test_an_answer_to_a_former_operator_counts_for_nothing(folder: Path) -> None:
+async def test_an_answer_to_a_previous_operator_is_ignored(folder: Path) -> None:
     world = Exchange()
     await world.asked(folder)
     report = await world.exchange()
@@ -373,7 +373,7 @@ async def test_the_operator_executes_nothing_itself(folder: Path) -> None:
 
 
 class Unused:
-    """A pool of threads that nobody may use."""
+    """A pool of threads that no one may use."""
 
     async def run(self, lane: Any, function: CallExecutor, call: Any) -> Any:
         raise AssertionError("the operator lends nobody its identity")
@@ -382,7 +382,7 @@ class Unused:
         """Nothing is remembered."""
 
 
-def test_a_call_names_nothing_but_what_the_codec_writes() -> None:
+def test_a_call_has_only_fields_that_the_codec_writes() -> None:
     call = WantedCall(id="a-1", call={"folder": "/data"})
 
     assert json.loads(json.dumps(call_documents.encode_calls([call]))) == [

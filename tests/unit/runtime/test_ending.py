@@ -53,7 +53,7 @@ def test_a_lease_that_is_renewed_or_given_up_ends_nothing(leave: str) -> None:
     guard.close()
 
 
-def test_what_does_not_end_by_itself_is_ended() -> None:
+def test_a_process_that_does_not_end_is_killed() -> None:
     ended = threading.Event()
     end_within(0.01, end=ended.set)
 

@@ -271,7 +271,7 @@ def test_a_drain_attempt_of_a_host_that_is_a_member_again_is_replaced() -> None:
     assert replaced(None, [{"metadata": metadata}], []) is None
 
 
-def test_with_duplicates_allowed_nobody_waits_for_a_drain_attempt() -> None:
+def test_with_duplicates_allowed_no_drain_attempt_is_waited_for() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         policy = {"type": "Reassign", "after": "1m", "guarantee": "AtLeastOnce"}
@@ -296,8 +296,8 @@ def test_with_duplicates_allowed_nobody_waits_for_a_drain_attempt() -> None:
     played(play)
 
 
-def test_when_all_hosts_are_silent_none_is_given_up() -> None:
-    """Then the API server or the operator's watch is out of reach, or nobody could take over."""
+def test_no_host_is_given_up_while_all_are_silent() -> None:
+    """Then the API server or the operator's watch is out of reach, or no one could take over."""
 
     async def play(story: Story) -> None:
         drivers = Drivers(story)

@@ -36,7 +36,7 @@ def test_offsets_that_a_driver_has_skipped_are_a_data_loss() -> None:
     played(play)
 
 
-def test_a_connector_that_fails_to_say_what_was_lost_degrades_its_source(
+def test_a_connector_that_cannot_describe_a_loss_degrades_its_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Broken:

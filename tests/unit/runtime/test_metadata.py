@@ -50,7 +50,7 @@ async def test_changes_are_seen_after_the_interval(monkeypatch: pytest.MonkeyPat
     assert await text(reader, spec("another")) is None, "another ConfigMap is read at once"
 
 
-async def test_a_key_that_is_missing_is_none_and_a_spec_without_reference_asks_nothing() -> None:
+async def test_a_missing_key_is_none_and_a_spec_without_references_reads_nothing() -> None:
     api: Any = Api({"data": {"other": "x"}})
     reader = MetadataReader(api, "default")
 

@@ -1,4 +1,4 @@
-"""Documents that somebody else writes, edits or deletes; and two operators at once."""
+"""Documents that someone else writes, edits or deletes; and two operators at once."""
 
 import random
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def check(play: Play) -> Story:
 
 
 def edit(story: Story, suffix: str, text: str) -> None:
-    """Somebody writes something else into a ConfigMap."""
+    """Someone writes something else into a ConfigMap."""
     story.server.edit(CONFIG_MAP, NAMESPACE, f"orders-{suffix}", {"data": {PLAIN_KEY: text}})
 
 
@@ -52,7 +52,7 @@ async def rescale(story: Story, parallelism: int) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda s, x: edit(s, x, "{}"), delete], ids=["edited", "deleted"]
 )
-def test_what_the_operator_wrote_is_restored(
+def test_documents_of_the_operator_are_restored(
     suffix: str, damage: Callable[[Story, str], None]
 ) -> None:
     async def play(story: Story) -> None:
@@ -72,7 +72,7 @@ def test_what_the_operator_wrote_is_restored(
 @pytest.mark.parametrize(
     "damage", [lambda s: edit(s, "readers", "{}"), lambda s: delete(s, "readers")]
 )
-def test_a_report_that_was_edited_or_deleted_is_nobodys(damage: Callable[[Story], None]) -> None:
+def test_an_edited_or_deleted_report_has_no_owner(damage: Callable[[Story], None]) -> None:
     async def play(story: Story) -> None:
         await reading(story)
         owners = dict(story.owners)
@@ -137,8 +137,8 @@ def test_an_older_copy_of_the_state_begins_a_new_lineage(*, is_running: bool) ->
     check(play)
 
 
-def test_a_conflict_is_loud_and_what_was_decided_elsewhere_stays() -> None:
-    """Somebody wrote state between our read and our write: nothing of his is overwritten."""
+def test_a_conflict_raises_and_keeps_the_other_decision() -> None:
+    """Someone wrote state between our read and our write: nothing of his is overwritten."""
 
     async def play(story: Story) -> None:
         await reading(story)
@@ -167,7 +167,7 @@ def test_two_operators_at_once_end_where_one_would(seed: int) -> None:
 
 
 def test_an_assignment_from_the_future_is_not_believed() -> None:
-    """A copied document with a higher epoch is somebody's edit.
+    """A copied document with a higher epoch is someone's edit.
 
     The driver may follow it only if the state agrees.
     """

@@ -98,7 +98,7 @@ def test_the_story_without_a_fault() -> None:
 @pytest.mark.parametrize(
     ("fault", "step"), [(Fault.KILLED, 1), (Fault.LOST_RESPONSE, 1), (Fault.LOST_REQUEST, 3)]
 )
-def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault, step: int) -> None:
+def test_a_fault_at_any_call_leaves_the_same_final_state(fault: Fault, step: int) -> None:
     """Every call for what may leave something half done.
 
     A request that was never seen leaves nothing.
@@ -116,7 +116,7 @@ def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault, step: int)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_what_is_heard_late_and_out_of_order_changes_nothing_in_the_end(seed: int) -> None:
+def test_late_and_reordered_events_leave_the_same_final_state(seed: int) -> None:
     """Watches of different kinds overtake each other, and the operator is cut off or killed."""
     chance = random.Random(seed)
     fault = chance.choice([None, *Fault])

@@ -60,7 +60,7 @@ def theirs(kind: ResourceKind, name: str, **metadata: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "name"), NAMES, ids=lambda value: value if isinstance(value, str) else value.kind
 )
-def test_an_object_of_somebody_else_is_left_alone_and_named(
+def test_a_foreign_object_is_left_alone_and_named(
     kind: ResourceKind, name: str, labels: dict[str, str]
 ) -> None:
     async def play(story: Story) -> None:
@@ -214,7 +214,7 @@ def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_so
         None,
     ],
 )
-def test_a_status_that_somebody_edited_is_repaired(edit: Any) -> None:
+def test_an_edited_status_is_repaired(edit: Any) -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
@@ -264,7 +264,7 @@ async def restored(
 
 
 def driver_from_checkpoint(story: Story) -> None:
-    """The new driver goes on from the Spark checkpoint, which is not part of the cluster."""
+    """The new driver continues from the Spark checkpoint, which is not part of the cluster."""
     before: Driver = story.driver
     # The same by duck typing
     story.driver = Driver(story.documents, story.broker)  # type: ignore[arg-type]
@@ -272,7 +272,7 @@ def driver_from_checkpoint(story: Story) -> None:
     story.driver.delivered = before.delivered
 
 
-def test_a_source_restored_without_its_config_maps_goes_on_from_the_checkpoint(
+def test_a_source_restored_without_its_config_maps_continues_from_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def play(story: Story) -> None:
@@ -286,7 +286,7 @@ def test_a_source_restored_without_its_config_maps_goes_on_from_the_checkpoint(
     assert_everything_once(played(play))
 
 
-def test_a_source_restored_with_its_config_maps_says_what_to_do_and_goes_on(
+def test_a_source_restored_with_its_config_maps_reports_a_remedy_and_continues(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def play(story: Story) -> None:

@@ -78,7 +78,7 @@ def test_the_story_in_parts() -> None:
 
 
 @pytest.mark.parametrize("fault", list(Fault))
-def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault) -> None:
+def test_a_fault_at_any_call_leaves_the_same_final_state(fault: Fault) -> None:
     undisturbed = Story()
     expected = virtual_time.run(play(undisturbed))
     calls = len(undisturbed.operators[0].client.calls)
@@ -89,7 +89,7 @@ def test_a_fault_at_any_call_changes_nothing_in_the_end(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("document", ["orders-enumerator", "orders-assignment"])
-def test_a_part_that_somebody_deletes_is_restored(document: str) -> None:
+def test_a_deleted_part_is_restored(document: str) -> None:
     story = Story()
 
     async def damaged() -> None:

@@ -83,7 +83,7 @@ def test_a_refused_call_is_a_condition_and_a_warning_until_it_is_allowed(
 
 
 @pytest.mark.parametrize("verb", ["replace"])
-def test_a_refused_write_of_a_document_is_a_condition_while_the_query_goes_on(verb: str) -> None:
+def test_a_rejected_write_of_a_document_is_a_condition_while_the_query_continues(verb: str) -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
@@ -161,7 +161,7 @@ def test_a_refused_status_is_an_event_and_the_source_is_served() -> None:
     played(play)
 
 
-def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
+def test_a_transient_answer_is_a_condition_only_if_it_lasts() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
@@ -197,7 +197,7 @@ def test_an_answer_that_may_pass_is_a_condition_only_if_it_lasts() -> None:
         ("something else", "ApiServerRefused"),
     ],
 )
-def test_the_words_of_the_server_tell_the_cause(words: str, reason: str) -> None:
+def test_the_message_of_the_server_gives_the_cause(words: str, reason: str) -> None:
     problem = refusal_problem(
         "create ConfigMap x", RefusedError(words, status=403), scope="ConfigMap/x"
     )

@@ -223,7 +223,7 @@ def test_a_source_with_an_invalid_spec_can_be_deleted() -> None:
 
 
 @pytest.mark.parametrize("steps", range(8))
-def test_an_operator_that_is_stopped_while_it_hears_something_ends(steps: int) -> None:
+def test_an_operator_that_is_stopped_during_an_event_ends(steps: int) -> None:
     """`asyncio.wait_for` lost the cancellation when both came in the same step of the loop."""
 
     async def play(story: Story) -> None:

@@ -63,7 +63,7 @@ def test_without_a_service_account_it_waits_and_says_so() -> None:
     check(play)
 
 
-def test_rights_that_somebody_widened_are_narrowed_again() -> None:
+def test_widened_rights_are_narrowed_again() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
@@ -78,7 +78,7 @@ def test_rights_that_somebody_widened_are_narrowed_again() -> None:
     check(play)
 
 
-def test_rights_that_somebody_deleted_are_granted_again() -> None:
+def test_deleted_rights_are_granted_again() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)

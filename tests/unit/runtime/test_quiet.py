@@ -1,6 +1,6 @@
 """A source at rest costs nothing.
 
-Heartbeats wake nobody, and nothing is written that is there already.
+Heartbeats wake no one, and nothing is written that is there already.
 """
 
 from collections.abc import Callable, Coroutine

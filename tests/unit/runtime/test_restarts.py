@@ -118,7 +118,7 @@ def test_a_change_waits_for_the_window() -> None:
 
 
 @pytest.mark.parametrize("stopped_by", ["suspend", "delete", "failure"])
-def test_what_is_started_again_for_another_cause_has_the_newest_settings(stopped_by: str) -> None:
+def test_a_restart_for_another_cause_uses_the_newest_settings(stopped_by: str) -> None:
     async def play(story: Story) -> None:
         drivers = await reading(story, restart=ON_NONCE)
         story.patch(application={"image": "next"})
@@ -141,7 +141,7 @@ def test_what_is_started_again_for_another_cause_has_the_newest_settings(stopped
     played(play)
 
 
-def test_hosts_restart_one_after_the_other_when_the_nonce_changes() -> None:
+def test_hosts_restart_in_turn_when_the_nonce_changes() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(
@@ -218,7 +218,7 @@ def test_an_operator_that_starts_counts_restarts_that_are_under_way() -> None:
     played(play)
 
 
-def test_a_source_that_never_runs_again_holds_up_the_others_for_ten_minutes_only() -> None:
+def test_a_source_that_never_runs_again_delays_the_others_for_ten_minutes_only() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         slots = RestartSlots(limit=1)

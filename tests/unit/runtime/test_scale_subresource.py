@@ -6,7 +6,7 @@ from support.cluster_story import NAMESPACE, Story
 from support.played_story import played
 
 
-def test_the_selector_is_there_before_the_first_pod() -> None:
+def test_the_selector_exists_before_the_first_pod() -> None:
     async def play(story: Story) -> None:
         await story.begin()
         await story.until(lambda: story.status, "the first status")

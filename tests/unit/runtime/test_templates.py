@@ -55,7 +55,7 @@ def test_a_running_application_is_left_alone_and_only_new_templates_are_asked_ab
     assert played(play).applications == ["orders-1"]
 
 
-def test_without_the_right_to_ask_the_schema_must_do() -> None:
+def test_without_the_right_to_a_dry_run_the_schema_decides() -> None:
     async def play(story: Story) -> None:
         def refuse(kind: object) -> str | None:
             raise RefusedError(f"{kind} is forbidden", status=403)

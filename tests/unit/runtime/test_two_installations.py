@@ -53,7 +53,7 @@ def test_both_are_named_and_the_problem_ends_with_one_of_them() -> None:
     played(play)
 
 
-def test_a_successor_with_another_name_is_no_rival() -> None:
+def test_a_successor_with_another_name_is_not_a_rival() -> None:
     async def play(story: Story) -> None:
         await story.begin(operators=0)
         first = story.start_operator(name="pod-a", instance="blue/operator")
@@ -73,7 +73,7 @@ def test_a_successor_with_another_name_is_no_rival() -> None:
     played(play)
 
 
-def test_a_status_that_a_person_edits_is_no_rival() -> None:
+def test_a_status_that_a_person_edits_is_not_a_rival() -> None:
     async def play(story: Story) -> None:
         await story.begin(operators=0)
         story.start_operator(name="pod-a", instance="blue/operator")

@@ -118,8 +118,8 @@ def test_a9_a_late_topic_is_read_from_its_earliest_offset() -> None:
 
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("A11", "A12")
-def test_a11_splits_wait_for_their_reader_and_go_on_where_it_stopped() -> None:
-    """While reader 0 is down nobody gets its splits, a snapshot keeps them.
+def test_a11_splits_wait_for_their_reader_and_continue_where_it_stopped() -> None:
+    """While reader 0 is down no one gets its splits, a snapshot keeps them.
 
     It returns and gets exactly these.
 
@@ -190,7 +190,7 @@ class OneOwner(SplitAssigner):
 
 @pytest.mark.scenario("A17")
 @pytest.mark.parametrize("owner", [-1, 3])
-def test_a17_an_owner_that_is_no_reader_is_refused(owner: int) -> None:
+def test_a17_an_owner_that_is_not_a_reader_is_rejected(owner: int) -> None:
     """The error names the split and the number of readers."""
     stage = (
         Stage(readers=3, source=kafka_source("c", assigner=OneOwner(owner)))

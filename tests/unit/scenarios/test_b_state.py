@@ -75,7 +75,7 @@ def test_clusters_with_retained_splits_make_a_round_trip() -> None:
 
 
 @pytest.mark.scenario("B8")
-def test_what_is_absent_stays_absent() -> None:
+def test_absent_fields_stay_absent() -> None:
     """A stop on one split, an id of the topic on another, neither on a third."""
     some = [split("u", 0, stopping_offset=9), split("u", 1, topic_id="x"), split("u", 2)]
     stored = checkpoint(unassigned={s.split_id: s for s in some})
@@ -119,7 +119,7 @@ def test_a_newer_version_is_refused_by_naming_both() -> None:
 
 @pytest.mark.scenario("B11")
 def test_reports_that_wait_behind_the_gate_are_part_of_the_state() -> None:
-    """FLINK-40469: a snapshot inside the recovery window kept them for nobody."""
+    """FLINK-40469: a snapshot inside the recovery window kept them for no one."""
     waiting = make_report(2, positions={("c0", "t0", 1): 42})
     plain = checkpoint()
     hosts = {"0": HostState(incarnation=2, phase=HostPhase.RECOVERING, report=waiting)}

@@ -195,7 +195,7 @@ def test_the_present_version_writes_its_golden_bytes(kind: str) -> None:
         ),
     ],
 )
-def test_what_an_older_version_can_say_is_written_in_it(
+def test_documents_are_written_in_the_oldest_sufficient_version(
     kind: str, version: int, absent: dict[str, Any]
 ) -> None:
     """Operators and drivers of older images keep reading documents that use no newer feature."""
@@ -292,7 +292,7 @@ def test_b8_an_absent_stop_stays_absent(stop: int | None) -> None:
 
 
 @pytest.mark.scenario("B9")
-def test_b9_an_operator_goes_on_from_the_oldest_state() -> None:
+def test_b9_an_operator_continues_from_the_oldest_state() -> None:
     """It restores the oldest golden bytes, moves nothing owned, and stores it in version 3."""
     stage = Stage(readers=2).topic("t", 6)
     stage.store.state = golden("enumerator-state", 1)

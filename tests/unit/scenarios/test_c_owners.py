@@ -73,7 +73,7 @@ def test_c2_a_split_that_comes_back_goes_to_its_reader() -> None:
 
 @pytest.mark.scenario("C3", "X2")
 @pytest.mark.parametrize(("splits_before", "readers"), [(12, (6, 4)), (5, (5, 3)), (8, (8, 4))])
-def test_c3_splits_of_readers_that_are_no_more_are_spread(
+def test_c3_splits_of_removed_readers_are_spread(
     splits_before: int, readers: tuple[int, int]
 ) -> None:
     """They go one at a time to whoever has fewest. Upstream: all to the reader ``known mod n``."""
@@ -187,7 +187,7 @@ def test_c12_the_result_depends_on_the_loads_alone(
 ) -> None:
     """Any order of the input, any skew.
 
-    Nobody moves, the fullest ends as low as it can, who had more got nothing.
+    No one moves, the fullest ends as low as it can, who had more got nothing.
     """
     owners = {("c", "a", number): reader % n for number, reader in enumerate(active)}
     before = loads(owners, n)

@@ -24,7 +24,7 @@ def two_clusters(*, readers: int = 3, source: KafkaSource = BOTH) -> Stage:
 
 @pytest.mark.scenario("D1", "D2")
 @pytest.mark.parametrize(("interval", "expected"), [(None, []), (60.0, [60.0, 60.0])])
-def test_d1_each_cluster_is_looked_at_once_or_again_and_again(
+def test_d1_each_cluster_is_discovered_once_or_periodically(
     interval: float | None, expected: list[float]
 ) -> None:
     """Per cluster one discovery; afterwards none, or one per interval."""
@@ -95,7 +95,7 @@ def test_d7_the_same_description_again_changes_nothing() -> None:
 
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("D8")
-def test_d8_only_readers_that_are_there_get_anything() -> None:
+def test_d8_only_registered_readers_get_splits() -> None:
     """Reader 1 gets its splits when it comes, and the others see no change."""
     stage = two_clusters().operator_starts().registers(0).registers(2).discovers()
     assert [len(stage.given(reader)) for reader in range(3)] == [2, 0, 2]
@@ -134,7 +134,7 @@ def test_d11_a_topic_is_dropped_before_all_readers_are_there() -> None:
 @pytest.mark.scenario("D12", "K7", "K10")
 @pytest.mark.parametrize("readers", [3, 4])
 def test_d12_a_removed_cluster_returns_within_its_retention(readers: int) -> None:
-    """Its positions survive a restart and a rescale, and its splits go on where they stopped."""
+    """Its positions survive a restart and a rescale, and its splits continue where they stopped."""
     both, only_c = kafka_source("c", "d", retention=HOUR), kafka_source("c", retention=HOUR)
     stage = two_clusters(source=both).running()
     stage.source_changes(only_c).adopts()
@@ -150,7 +150,7 @@ def test_d12_a_removed_cluster_returns_within_its_retention(readers: int) -> Non
 
 
 @pytest.mark.scenario("D12", "K9")
-def test_d12_a_deadline_that_passed_while_nobody_ran_ends_the_retention() -> None:
+def test_d12_a_deadline_that_passed_while_no_operator_ran_ends_the_retention() -> None:
     """After the restore the positions are dropped, and a return starts like a new cluster."""
     both, only_c = kafka_source("c", "d", retention=HOUR), kafka_source("c", retention=HOUR)
     stage = two_clusters(source=both).running()
@@ -189,10 +189,10 @@ def test_d14_a_restart_from_the_checkpoint_assigns_nothing() -> None:
 
 
 @pytest.mark.scenario("D15")
-def test_d15_settings_that_changed_while_nobody_ran_reach_the_readers() -> None:
+def test_d15_settings_that_changed_while_no_operator_ran_reach_the_readers() -> None:
     """They are published under a new epoch, which readers adopt; no split moves.
 
-    Upstream keeps the servers of the checkpoint and takes other settings anew; ours all come from
+    Upstream keeps the servers of the checkpoint and takes other settings again; ours all come from
     the spec.
     """
     stage = two_clusters(source=ONLY_C).running()
@@ -209,7 +209,7 @@ def test_d15_settings_that_changed_while_nobody_ran_reach_the_readers() -> None:
 
 
 @pytest.mark.scenario("D16", "X10")
-def test_d16_clusters_that_changed_while_nobody_ran() -> None:
+def test_d16_clusters_that_changed_while_no_operator_ran() -> None:
     """What is not wanted leaves at the restart, what is new is assigned, the rest stays."""
     stage = two_clusters().topic("t", 3, cluster="e").running()
     stay = {s: o for s, o in stage.owners.items() if s[0] == "c"}
@@ -223,7 +223,7 @@ def test_d16_clusters_that_changed_while_nobody_ran() -> None:
 
 @pytest.mark.scenario("X10")
 @pytest.mark.parametrize("readers_too", [True, False])
-def test_x10_a_topic_that_was_unsubscribed_while_nobody_ran_is_not_read_on(
+def test_x10_a_topic_that_was_unsubscribed_while_no_operator_ran_is_not_read(
     readers_too: bool,
 ) -> None:
     """It leaves at the restart, without waiting for a broker; also where the readers report it."""

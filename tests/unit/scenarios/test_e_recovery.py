@@ -25,7 +25,7 @@ def redistributed() -> Stage:
 
 
 @pytest.mark.scenario("E1")
-def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken() -> None:
+def test_e1_splits_that_one_reader_reports_are_spread_over_all_after_discovery() -> None:
     """Nothing before the discovery.
 
     Then ten splits over four readers, none of the topic that is gone.
@@ -45,9 +45,9 @@ def test_e1_what_one_reader_reports_is_dealt_over_all_once_discovery_has_spoken(
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("E2")
 def test_e2_a_retained_split_is_kept_where_it_was() -> None:
-    """Its host goes on keeping the position of a removed cluster's split; nobody reads it.
+    """Its host continues keeping the position of a removed cluster's split; no one reads it.
 
-    A return goes on there.
+    A return continues there.
     """
     both = kafka_source("c", "d", retention=60.0)
     stage = Stage(readers=2, source=both).topic("t", 1).topic("t", 1, cluster="d", end=5).running()
@@ -92,7 +92,7 @@ def test_e4_two_hosts_with_the_same_split_are_an_error() -> None:
 @pytest.mark.parametrize("discovery_comes", ["first", "last"])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_e5_positions_are_exactly_as_reported(discovery_comes: str, order: tuple[int, int]) -> None:
-    """Each split has one owner and goes on at its reported position, whatever the order."""
+    """Each split has one owner and continues at its reported position, whatever the order."""
     stage = lost_state(2, partitions=11)
     if discovery_comes == "first":
         stage.discovers()
@@ -159,7 +159,7 @@ def test_e7_one_reader_fails_after_redistribution(failing: int) -> None:
 
 @pytest.mark.scenario("E8")
 def test_e8_reports_after_a_checkpoint_are_used() -> None:
-    """The failed reader comes back with its own progress, and goes on there."""
+    """The failed reader comes back with its own progress, and continues there."""
     stage = redistributed().adopts()
     mine = stage.given(0)
 
@@ -193,7 +193,7 @@ def test_e10_a_partition_that_is_found_while_a_reader_is_awaited() -> None:
 def test_e11_a_retained_split_stays_with_the_reader_that_fails() -> None:
     """After its failure the same host, and no other, still keeps the position.
 
-    Nobody is assigned the split.
+    No one is assigned the split.
     """
     stage = (
         Stage(readers=2, source=kafka_source("c", retention=600.0)).topic("t", 3, end=123).running()

@@ -148,7 +148,7 @@ def test_x8_no_more_splits_is_signalled_once_per_registration() -> None:
 
 @pytest.mark.hosts_apart
 def test_a_snapshot_inside_the_window_keeps_who_has_registered() -> None:
-    """The operator that restarts waits for the same hosts as before, and asks nobody twice."""
+    """The operator that restarts waits for the same hosts as before, and asks no one twice."""
     stage = waiting().registers(0)
 
     stage.operator_starts()

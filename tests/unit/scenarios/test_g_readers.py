@@ -73,7 +73,7 @@ def test_a_cluster_that_is_gone_at_startup_leaves_the_readers() -> None:
 
 @pytest.mark.scenario("G6")
 def test_positions_are_kept_for_a_return_and_only_for_so_long() -> None:
-    """c0 stands at 10 and c1 goes on to 20; c0 returns at 10.
+    """c0 stands at 10 and c1 continues to 20; c0 returns at 10.
 
     After the deadline only c1 is left of it.
     """
@@ -126,7 +126,7 @@ def test_a_topic_that_is_swapped_on_one_cluster_leaves_the_other_alone() -> None
 
 @pytest.mark.scenario("G11")
 def test_the_last_split_is_removed() -> None:
-    """The host goes on with nothing; what comes later is read."""
+    """The host continues with nothing; what comes later is read."""
     stage = running("c0")
     stage.source_changes(source("c0", subscriber=TopicList(("nothing",)))).discovers().adopts()
     assert active(stage) == 0
@@ -136,7 +136,7 @@ def test_the_last_split_is_removed() -> None:
 
 
 @pytest.mark.scenario("G12")
-def test_what_returns_does_not_disturb_what_is_read() -> None:
+def test_returned_splits_do_not_disturb_other_splits() -> None:
     """Another split emits 10, then 11, while retained ones come back."""
     stage = running("c0", "c1")
     stage.source_changes(source("c0")).adopts()

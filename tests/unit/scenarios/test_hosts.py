@@ -29,7 +29,7 @@ def check_each_once(stage: Stage) -> None:
 
 @pytest.mark.hosts_apart
 def test_a_split_is_with_its_new_host_only_after_the_old_one_let_go() -> None:
-    """Until the old host acknowledges, nobody but it has the split, whatever it still reads."""
+    """Until the old host acknowledges, no one but it has the split, whatever it still reads."""
     stage = Stage(readers=2).topic("t", 4).running()
     away = stage.with_owner(0)
 
@@ -47,7 +47,7 @@ def test_a_split_is_with_its_new_host_only_after_the_old_one_let_go() -> None:
 
 
 def test_a_move_that_is_taken_back_in_time_costs_nothing() -> None:
-    """The split never leaves its host, goes on where it is, and is not read twice."""
+    """The split never leaves its host, continues where it is, and is not read twice."""
     stage = Stage(readers=2).topic("t", 4).running()
     away = stage.with_owner(0)
 
@@ -165,7 +165,7 @@ class Walk:
 
 
 @pytest.mark.parametrize("seed", [*range(40), 704, 779, 1065])
-def test_whatever_happens_to_hosts_every_record_arrives_once(seed: int) -> None:
+def test_every_record_arrives_once_under_any_change_of_hosts(seed: int) -> None:
     """And in the end every host holds exactly what is its own, evenly."""
     walk = Walk(seed)
     for _ in range(100):

@@ -54,7 +54,7 @@ def test_j3_checkpoint_and_restore() -> None:
 @pytest.mark.hosts_apart
 @pytest.mark.scenario("J5")
 def test_j5_a_failure_after_a_completed_checkpoint_reverts_nothing() -> None:
-    """What reader 0 has acknowledged stays its own; nobody else's splits change."""
+    """What reader 0 has acknowledged stays its own; no one else's splits change."""
     stage = Stage(readers=3).topic("t", 6).operator_starts().discovers().registers(0).adopts(0)
     owners = stage.owners
     assert stage.state.tracker.uncovered_since(0).keys() == owners.keys() - stage.given(0)
@@ -165,7 +165,7 @@ def test_a_checkpoint_is_complete_when_the_slowest_host_has_it() -> None:
 
 
 @pytest.mark.hosts_apart
-def test_a_checkpoint_that_the_fastest_passed_is_still_told() -> None:
+def test_a_checkpoint_is_still_announced_after_the_fastest_host_passed_it() -> None:
     """Host 1 reaches an epoch that host 0 has left behind.
 
     It is complete then, not at some later one.

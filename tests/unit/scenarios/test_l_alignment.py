@@ -32,7 +32,7 @@ def group(name: str = "g", max_drift: int = MAX_DRIFT) -> AlignmentGroup[object]
 
 
 def allow(aligned: AlignmentGroup[object], limit: int) -> None:
-    """Somebody in the group is so far behind that nobody may go beyond `limit`."""
+    """Someone in the group is so far behind that no one may go beyond `limit`."""
     aligned.report("slow", limit - aligned.max_drift)
 
 
@@ -48,7 +48,7 @@ def test_l1_the_slowest_decides_how_far_all_may_go() -> None:
 
 
 @pytest.mark.scenario("L2")
-def test_l2_idle_readers_hold_nobody_back() -> None:
+def test_l2_idle_readers_hold_back_no_other_reader() -> None:
     """1044 without the idle one, 1042 with it.
 
     No limit while all are idle, and the old ones when they return.
@@ -181,7 +181,7 @@ def emitted(scene: LocalScene) -> list[int]:
 def test_l7_blocked_released_and_blocked_again() -> None:
     """1000 waits while 999 is allowed.
 
-    With 1001 it goes on to the first number beyond, and waits again.
+    With 1001 it continues to the first number beyond, and waits again.
     """
     scene, aligned = one_by_one(1000)
     aligned.report("slow", 999)
@@ -222,7 +222,7 @@ def test_l7_a_blocked_split_that_returns_is_read_until_it_is_ahead_again() -> No
 
 @pytest.mark.scenario("L8")
 def test_l8_a_reader_without_splits_says_nothing() -> None:
-    """No limit while nobody has a watermark.
+    """No limit while no one has a watermark.
 
     Then that of the reader which has a split (FLINK-32414).
     """
@@ -338,7 +338,7 @@ def test_l15_active_paused_active_idle_paused_active() -> None:
 
 
 @pytest.mark.scenario("L16")
-def test_l16_a_paused_split_that_is_idle_goes_on_when_it_may() -> None:
+def test_l16_a_paused_split_that_is_idle_continues_when_it_may() -> None:
     """Upstream forgot the watermark of idle splits, and never resumed them (FLINK-40093)."""
     readers = Readers({"a": 0, "b": 1}, group(max_drift=0)).says(a=8, b=7)
     assert readers.poll().paused == {"a"}

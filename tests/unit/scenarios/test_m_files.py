@@ -102,7 +102,7 @@ class Enumerated:
 
 
 @pytest.mark.scenario("M1")
-def test_m1_a_file_that_nobody_asks_for_stays_in_the_state() -> None:
+def test_m1_a_file_that_no_reader_requests_stays_in_the_state() -> None:
     """It is found, and no reader asks: a snapshot has it."""
     scene = Enumerated(1).finds()
 

@@ -23,7 +23,7 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 @pytest.mark.scenario("N1")
-def test_n1_what_a_split_reader_raises_comes_out_of_poll(make: Make) -> None:
+def test_n1_poll_raises_the_error_of_a_split_reader(make: Make) -> None:
     """The connector's own error, again at each poll.
 
     Upstream wraps it ("One or more fetchers…").
@@ -146,7 +146,7 @@ def test_n3_without_no_more_splits_a_reader_does_not_end(make: Make) -> None:
 
 
 @pytest.mark.scenario("N4")
-def test_n4_the_last_record_that_comes_while_the_reader_looks_is_not_lost() -> None:
+def test_n4_a_last_record_that_arrives_during_the_check_is_not_lost() -> None:
     """It arrives after the look into the queue and before the question whether all is done.
 
     More, not the end.
@@ -164,7 +164,7 @@ def test_n4_the_last_record_that_comes_while_the_reader_looks_is_not_lost() -> N
 
 
 @pytest.mark.scenario("N4")
-def test_n4_a_fetch_that_brings_nothing_gives_control_back() -> None:
+def test_n4_an_empty_fetch_returns_control() -> None:
     """A split reader with nothing to read does not keep `poll_next` busy: it must not block."""
     scene, script = scripted()
     scene.reader.add_splits([A])
@@ -201,7 +201,7 @@ class Hundreds:
 
 
 @pytest.mark.scenario("N5")
-def test_n5_a_split_that_is_taken_away_unread_holds_nobody_back() -> None:
+def test_n5_a_removed_unread_split_holds_back_no_other_split() -> None:
     """Added and removed between two polls: it never had an output."""
     scene, script = scripted()
     scene.reader.add_splits([A, B])
@@ -215,10 +215,10 @@ def test_n5_a_split_that_is_taken_away_unread_holds_nobody_back() -> None:
 
 @pytest.mark.scenario("N7")
 @pytest.mark.parametrize("shape", [Threading.ONE_READER, Threading.ONE_PER_SPLIT])
-def test_n7_a_paused_split_waits_while_the_other_goes_on(shape: Threading) -> None:
+def test_n7_a_paused_split_waits_while_the_other_continues(shape: Threading) -> None:
     """Two splits of five.
 
-    After one record of each the first waits, the other one goes on, then all ten are there.
+    After one record of each the first waits, the other one continues, then all ten are there.
     """
     scene = Scene(lambda make: InlineFetchers(make, shape), chunk=1)
     scene.reader.add_splits([NumbersSplit(name="0", stop=5), NumbersSplit(name="1", stop=5)])
@@ -273,7 +273,7 @@ def test_n8_restored_with_another_number_of_readers(before: int, after: int) -> 
 def test_n8_changed_while_they_read(before: int, after: int) -> None:
     """Upstream restarts the job for it.
 
-    Here the readers go on, and each record still comes once.
+    Here the readers continue, and each record still comes once.
     """
     scene = reading(before)
 

@@ -10,7 +10,7 @@ S = ("c", "t", 0)
 
 
 @pytest.mark.parametrize("hosts_see_the_removal", [True, False])
-def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(
+def test_a_deleted_and_recreated_topic_is_read_from_its_beginning(
     hosts_see_the_removal: bool,
 ) -> None:
     """What a host keeps of the former topic does not count, or new records would be lost."""
@@ -28,7 +28,7 @@ def test_a_topic_that_was_deleted_and_created_anew_is_read_from_its_beginning(
 
 
 @pytest.mark.hosts_apart
-def test_a_split_that_moved_on_is_not_set_back_by_who_had_it_before() -> None:
+def test_a_moved_split_is_not_set_back_by_its_previous_owner() -> None:
     """Host 0 keeps an old position, owns the split again without having adopted it, and fails.
 
     The newer one counts.
@@ -80,7 +80,7 @@ def test_a_spark_checkpoint_that_was_set_back_is_believed() -> None:
     assert stage.adopts().read(0) == {S: 10}
 
 
-def test_a_late_report_of_a_lost_host_is_no_sign_of_life_after_a_restart() -> None:
+def test_a_late_report_of_a_lost_host_is_not_a_sign_of_life_after_a_restart() -> None:
     """The restarted operator sees the dead host's last document, and waits for its successor."""
     stage = Stage(readers=2, source=kafka_source("c")).topic("t", 4).running().fails(0)
 

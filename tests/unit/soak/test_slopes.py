@@ -83,7 +83,7 @@ def test_a_short_run_is_judged_by_its_growth_as_a_whole() -> None:
     ]
 
 
-def test_a_counter_that_begins_anew_is_no_negative_rate() -> None:
+def test_a_counter_that_restarts_gives_no_negative_rate() -> None:
     samples = [
         Sample(at=at / 3600, processes={}, requests=count)
         for at, count in ((0, 100), (10, 200), (20, 5), (30, 55))

@@ -20,7 +20,7 @@ def no_sizes(_: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
     raise AssertionError("sizes are asked for limits in bytes only")
 
 
-def test_ends_go_on_from_where_the_splits_are() -> None:
+def test_ends_continue_from_the_positions_of_the_splits() -> None:
     admission = Admission(no_sizes, clock=lambda: 0.0)
 
     ends = admission.cap({A: 100, B: 7}, {A: 1000, B: 9}, ReadLimits(max_records=50), may_wait=True)

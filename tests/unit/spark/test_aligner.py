@@ -101,7 +101,7 @@ def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> 
 
 
 @pytest.mark.scenario("H8")
-def test_h8_a_split_that_waits_is_not_read_and_goes_on() -> None:
+def test_h8_a_split_that_waits_is_not_read_and_continues() -> None:
     """Of two splits of N records the one that is a day ahead gives none until the other is read.
 
     Then 2N came.
@@ -133,7 +133,7 @@ def test_h9_a_waiting_split_that_leaves_causes_no_error(brokers: Brokers) -> Non
     assert made.cap({B: 1}, brokers.ends)[B] >= 1, "it may come back"
 
 
-def test_nothing_is_asked_while_nothing_is_new(brokers: Brokers) -> None:
+def test_no_cluster_is_queried_without_new_records(brokers: Brokers) -> None:
     brokers.down = {"a"}
 
     assert aligner(brokers).cap(brokers.ends, brokers.ends) == brokers.ends
@@ -168,7 +168,7 @@ def test_other_sources_hold_this_one_and_release_it(brokers: Brokers) -> None:
     assert "others" not in made.report()
 
 
-def test_others_are_told_of_the_slowest_split_whether_this_source_may_read_or_not(
+def test_the_slowest_split_is_published_even_if_this_source_may_not_read(
     brokers: Brokers,
 ) -> None:
     others = Others()

@@ -80,7 +80,7 @@ def test_the_base_is_read_once_for_all_increments(cluster: Cluster) -> None:
     assert sum(count for name, count in cluster.reads.items() if name in NAMES) == 1
 
 
-def test_a_base_that_is_being_replaced_is_looked_at_again(cluster: Cluster) -> None:
+def test_a_base_that_is_being_replaced_is_read_again(cluster: Cluster) -> None:
     cluster.publish(assignment(4))
     whole = cluster.blobs[NAMES[0]]
     cluster.blobs[NAMES[0]] = Blob()

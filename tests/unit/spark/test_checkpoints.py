@@ -37,17 +37,17 @@ def offset(one: int, two: int, *, epoch: int = 5) -> StreamOffset:
     )
 
 
-def test_a_checkpoint_that_is_as_new_as_the_report_or_newer_is_no_problem() -> None:
+def test_a_checkpoint_that_is_as_new_as_the_report_or_newer_is_not_a_problem() -> None:
     assert checkpoint_problem(offset(500, 70), REPORTED) is None
     assert checkpoint_problem(offset(510, 70), REPORTED) is None
 
 
-def test_a_first_start_is_no_problem() -> None:
+def test_a_first_start_is_not_a_problem() -> None:
     assert checkpoint_problem(StreamOffset(), None) is None
     assert checkpoint_problem(StreamOffset(), HostReport(incarnation=1)) is None
 
 
-def test_a_lost_checkpoint_says_where_reading_goes_on() -> None:
+def test_a_lost_checkpoint_reports_where_reading_continues() -> None:
     problem = checkpoint_problem(StreamOffset(), REPORTED)
 
     assert problem is not None
@@ -56,7 +56,7 @@ def test_a_lost_checkpoint_says_where_reading_goes_on() -> None:
     assert "Reading continues where that query last reported" in problem.message
 
 
-def test_an_older_checkpoint_says_what_is_delivered_again() -> None:
+def test_an_older_checkpoint_reports_the_records_that_are_delivered_again() -> None:
     problem = checkpoint_problem(offset(300, 60), REPORTED)
 
     assert problem is not None
@@ -64,7 +64,7 @@ def test_an_older_checkpoint_says_what_is_delivered_again() -> None:
     assert "2 splits go back by 210 offsets, e.g. main/orders/0 from 500 to 300" in problem.message
 
 
-def test_a_recreated_topic_is_no_older_checkpoint() -> None:
+def test_a_recreated_topic_is_not_an_older_checkpoint() -> None:
     former = replace(REPORTED, attributes={ONE: {IDENTITY: "a"}, TWO: {IDENTITY: "a"}})
     recreated = replace(offset(0, 0), attributes={ONE: {IDENTITY: "b"}, TWO: {IDENTITY: "b"}})
 

@@ -55,13 +55,13 @@ class Scene:
         return self.watch.may_claim()
 
 
-def test_nobody_was_there() -> None:
+def test_the_first_claim_finds_no_former_instance() -> None:
     scene = Scene()
     scene.report = None
     assert scene.watch.may_claim()
 
 
-def test_a_driver_that_goes_on_reporting_is_left_alone() -> None:
+def test_a_driver_that_keeps_reporting_is_left_alone() -> None:
     scene = Scene()
     assert not scene.watch.may_claim()
     for _ in range(int(PATIENCE / HEARTBEAT_INTERVAL) - 1):
@@ -125,7 +125,7 @@ def test_the_pod_of_an_older_release_is_known_by_its_host_name() -> None:
 @pytest.mark.parametrize(
     "former", [ELSEWHERE, FORMER, Instance(id="3f2a9c1b"), Instance.of_this_process()]
 )
-def test_what_is_not_known_is_not_taken_for_dead(former: Instance) -> None:
+def test_an_unknown_instance_is_not_taken_for_dead(former: Instance) -> None:
     assert not Scene(former, Instance.of_this_process()).watch.may_claim()
 
 
@@ -145,13 +145,13 @@ def test_a_killed_process_is_gone_and_a_frozen_one_is_not() -> None:
         child.send_signal(signal.SIGSTOP)
         assert not former.is_gone(seen_from=me)
         child.kill()
-        # a zombie, as long as nobody asks for its exit code
+        # a zombie, as long as no one asks for its exit code
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert former.is_gone(seen_from=me)
     assert former.is_gone(seen_from=me)
 
 
-def test_the_operator_tells_a_driver_its_pod() -> None:
+def test_a_driver_gets_the_name_of_its_pod() -> None:
     told = Instance.of_this_process({POD_NAME: "orders-1-driver", POD_UID: "u1"})
     assert (told.pod, told.uid) == ("orders-1-driver", "u1")
 
@@ -172,7 +172,7 @@ def test_an_instance_is_read_as_it_was_written(instance: Instance) -> None:
 
 
 @given(st.text())
-def test_what_older_software_wrote_is_an_instance_of_which_nothing_is_known(text: str) -> None:
+def test_a_claim_of_older_software_is_an_unknown_instance(text: str) -> None:
     assert not Instance.parse(text).is_gone(seen_from=ME)
 
 
@@ -276,7 +276,7 @@ def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
     )
 
 
-def test_the_next_query_begins_at_once_where_nothing_else_tells_that_the_former_one_has_ended(
+def test_the_next_query_starts_at_once_without_another_sign_that_the_previous_one_ended(
     tmp_path: Path,
 ) -> None:
     first = HostRuntime(FolderChannel(tmp_path, source="local"), instance=ELSEWHERE)

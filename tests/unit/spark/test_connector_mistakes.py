@@ -135,7 +135,7 @@ def test_a_hook_that_fails_is_named_with_its_connector_and_package(name: str) ->
 def test_a_hook_that_asks_servers_is_asked_again(name: str) -> None:
     """A connection that breaks raises what its client raises.
 
-    That must not end a query that waits for nobody.
+    That must not end a query that waits for no one.
     """
     hooks = checked(Hooks(failing(ConnectionResetError("peer"))))
 
@@ -151,7 +151,7 @@ def test_a_hook_that_asks_servers_is_asked_again(name: str) -> None:
 @pytest.mark.parametrize(
     "error", [RefusedDiscoveryError("no", scope="s"), FatalProblemError("gone", reason="X")]
 )
-def test_what_a_hook_says_on_purpose_stays(name: str, error: Exception) -> None:
+def test_a_deliberate_error_of_a_hook_is_passed_on(name: str, error: Exception) -> None:
     hooks = checked(Hooks(failing(error)))
 
     with pytest.raises(type(error)) as caught:

@@ -18,7 +18,7 @@ CLUSTER = KafkaCluster(name="c", bootstrap_servers="127.0.0.1:1")
     ("name", "value"),
     [("security.protocol", "hunter2"), ("ssl.key.pem", "hunter2"), ("sasl.passwords", "hunter2")],
 )
-def test_a_configuration_that_cannot_be_is_told_without_its_values(name: str, value: str) -> None:
+def test_an_invalid_configuration_is_reported_without_its_values(name: str, value: str) -> None:
     config = consumer_config(CLUSTER, NoSecrets(), client_id="x") | {
         "security.protocol": "SSL",
         name: value,

@@ -51,7 +51,7 @@ def test_a_process_that_does_not_get_to_its_end_is_killed() -> None:
     assert end(during=hangs) == (-signal.SIGALRM, ["ready", "going"])
 
 
-def test_a_handler_of_somebody_else_stays() -> None:
+def test_a_handler_of_someone_else_stays() -> None:
     other = "signal.signal(signal.SIGTERM, lambda *_: exit(7))"
     assert end(before=other, signals=1) == (7, ["ready", "going", "stopped"])
 

@@ -59,7 +59,7 @@ def test_it_looks_at_all_splits_at_once() -> None:
     assert asked == [50]
 
 
-def test_and_says_so_when_they_do_not_come() -> None:
+def test_missing_executors_are_logged() -> None:
     with pytest.raises(
         DiscoveryError, match=r"1 splits unknown after 0 s, e\.g\. \('b', 't', 0\): not now"
     ):
@@ -67,7 +67,7 @@ def test_and_says_so_when_they_do_not_come() -> None:
 
 
 @pytest.mark.scenario("D26")
-def test_what_is_known_of_a_silent_cluster_is_old() -> None:
+def test_known_ends_of_a_silent_cluster_are_marked_old() -> None:
     """It is said to be silent until it answers, so that no micro-batch would wait for it."""
     clusters = Clusters(refusals=0)
     ends = Ends(clusters, retry=0.0, fresh=0.0)
@@ -78,7 +78,7 @@ def test_what_is_known_of_a_silent_cluster_is_old() -> None:
     wait_until(lambda: ends.get([A, B]) and not ends.silent, 30, "b to answer")
 
 
-def test_nobody_waits_twice_for_a_cluster_that_hangs() -> None:
+def test_a_hanging_cluster_is_waited_for_once() -> None:
     """Patience is for clusters that answered last time.
 
     The answer of another one is taken when it comes.
@@ -130,8 +130,8 @@ def test_a_partition_that_is_gone_is_not_planned_by_what_was_known_of_it() -> No
     assert ends.silent == {A}
 
 
-def test_what_is_not_asked_for_any_more_is_forgotten() -> None:
-    """Topics come and go for months; a cluster that is taken out is nobody's problem either."""
+def test_ends_of_unused_splits_are_forgotten() -> None:
+    """Topics come and go for months; a cluster that is taken out is no one's problem either."""
     told: list[tuple[str, Problem | None]] = []
     clusters = Clusters(refusals=1)
     ends = Ends(clusters, fresh=0.0, lasts=0.0, tell=lambda *news: told.append(news))
@@ -143,7 +143,7 @@ def test_what_is_not_asked_for_any_more_is_forgotten() -> None:
     assert [(scope, problem is None) for scope, problem in told] == [("b", False), ("b", True)]
 
 
-def test_silence_that_lasts_is_told_once_and_cleared() -> None:
+def test_lasting_silence_is_reported_once_and_cleared() -> None:
     told: list[tuple[str, Problem | None]] = []
     clusters = Clusters(refusals=0, silent=frozenset({MORE}))
     ends = Ends(clusters, fresh=0.0, lasts=0.0, tell=lambda *news: told.append(news))
@@ -157,7 +157,7 @@ def test_silence_that_lasts_is_told_once_and_cleared() -> None:
     assert told == [("a", problem), ("a", None)]
 
 
-def test_a_leader_that_moves_is_no_problem() -> None:
+def test_a_leader_that_moves_is_not_a_problem() -> None:
     told: list[tuple[str, Problem | None]] = []
     ends = Ends(
         Clusters(refusals=0, silent=frozenset({A})),

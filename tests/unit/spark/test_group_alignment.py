@@ -42,7 +42,7 @@ def group(operator: Operator) -> GroupAlignment:
     )
 
 
-def test_what_was_said_last_holds_for_the_idle_timeout(
+def test_the_last_watermark_holds_for_the_idle_timeout(
     operator: Operator, group: GroupAlignment
 ) -> None:
     operator.says(500)
@@ -54,9 +54,7 @@ def test_what_was_said_last_holds_for_the_idle_timeout(
     assert group.others() == MAX_WATERMARK, "the operator is away: only the own splits count"
 
 
-def test_the_same_watermark_said_again_is_a_sign_of_life(
-    operator: Operator, group: GroupAlignment
-) -> None:
+def test_a_repeated_watermark_is_a_sign_of_life(operator: Operator, group: GroupAlignment) -> None:
     operator.says(500)
     group.others()
 
@@ -68,7 +66,7 @@ def test_the_same_watermark_said_again_is_a_sign_of_life(
     assert group.others() == 500
 
 
-def test_others_are_waited_for_at_the_start_and_not_for_ever(
+def test_the_wait_for_other_sources_at_the_start_ends(
     operator: Operator, group: GroupAlignment
 ) -> None:
     operator.newest = Assignment(epoch=1, parallelism=1)
@@ -78,9 +76,7 @@ def test_others_are_waited_for_at_the_start_and_not_for_ever(
     assert group.others() == MAX_WATERMARK
 
 
-def test_nobody_to_wait_for_needs_no_sign_of_life(
-    operator: Operator, group: GroupAlignment
-) -> None:
+def test_a_group_of_one_needs_no_sign_of_life(operator: Operator, group: GroupAlignment) -> None:
     operator.says(MAX_WATERMARK)
 
     assert group.others() == MAX_WATERMARK

@@ -58,7 +58,7 @@ def test_only_the_newest_positions_are_committed() -> None:
     assert len(clusters.commits) <= 2
 
 
-def test_a_cluster_that_is_down_is_tried_again_and_holds_up_nobody() -> None:
+def test_a_cluster_that_is_down_is_retried_and_delays_no_other_cluster() -> None:
     clusters = Clusters()
     clusters.down = {"one"}
     commits = GroupCommits(clusters.commit, interval=0.01)
@@ -70,7 +70,7 @@ def test_a_cluster_that_is_down_is_tried_again_and_holds_up_nobody() -> None:
     commits.close()
 
 
-def test_what_is_left_is_committed_in_the_end() -> None:
+def test_remaining_offsets_are_committed_at_the_end() -> None:
     clusters = Clusters()
     commits = GroupCommits(clusters.commit, interval=3600)
     commits.note({A: 1})

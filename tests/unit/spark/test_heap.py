@@ -47,7 +47,7 @@ def test_threads_share_the_main_heap(path: str) -> None:
     assert heaps(path, "yes") == ("True", 1)
 
 
-def test_who_has_chosen_is_left_alone(path: str) -> None:
+def test_a_chosen_heap_size_is_kept(path: str) -> None:
     said, count = heaps(path, "yes", MALLOC_ARENA_MAX="8")
 
     assert said == "False"

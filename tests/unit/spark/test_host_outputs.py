@@ -22,7 +22,7 @@ def environment(host: str) -> DriverEnvironment:
     return DriverEnvironment(name="orders", namespace="shop", uid="u", host=host)
 
 
-def test_the_first_host_keeps_what_the_only_one_had() -> None:
+def test_the_first_host_keeps_the_outputs_of_the_only_one() -> None:
     assert of_host(PIPELINE, "0") is PIPELINE
     assert query_name(environment("0")) == "orders"
     assert path("0", "/data/orders") == "/data/orders"
@@ -63,7 +63,7 @@ def test_the_root_of_a_file_system_is_refused(root: str) -> None:
         path("2", root)
 
 
-def test_a_query_under_an_operator_is_the_host_that_its_driver_was_told(
+def test_a_query_under_an_operator_is_the_host_named_in_its_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("BALANCED_SOURCE_HOST", "3")

@@ -107,7 +107,7 @@ def test_a_report_that_cannot_be_written_does_not_end_reporting(
 ) -> None:
     """Whatever the reason, such as a value that is not JSON.
 
-    The driver would be lost, and nobody would know why.
+    The driver would be lost, and no one would know why.
     """
     tries: list[HostReport] = []
 

@@ -20,7 +20,7 @@ from testbed.waiting import wait_until
 
 
 def test_a_query_that_ends_by_itself_ends_although_records_keep_coming(make: Make) -> None:
-    """The source says each time that everything is read; then it goes on."""
+    """The source says each time that everything is read; then it continues."""
     query = make(TapeHalf(replace(shelf(), timed={"tape-0", "tape-1", "tape-2"})))
     begun = shelf().records()
     query.planner.prepareForTriggerAvailableNow()
@@ -94,7 +94,7 @@ def test_wrong_numbers_of_a_connector_end_no_query(
     assert capsys.readouterr().out.count("return no valid figures: they are left out") == 1
 
 
-def test_an_end_that_only_reading_tells_reaches_the_enumerator(make: Make) -> None:
+def test_an_end_that_only_the_reader_knows_reaches_the_enumerator(make: Make) -> None:
     """With the exact position: another host would read the split again from there."""
     world = shelf(length=12)
     world.ends = {"tape-0": 7, "tape-1": 12, "tape-2": 1}

@@ -176,10 +176,10 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
         ),
     ],
 )
-def test_what_could_not_be_read_again_is_never_sealed(
+def test_a_range_that_could_not_be_read_again_is_never_sealed(
     journal: FolderJournal, half: Half, message: str
 ) -> None:
-    """Before, the query could never go on, or lost records.
+    """Before, the query could never continue, or lost records.
 
     Their splits counted as read to their end.
     """
@@ -188,7 +188,7 @@ def test_what_could_not_be_read_again_is_never_sealed(
     assert journal.read(KEY) is None
 
 
-def test_records_of_no_split_need_a_move_too(
+def test_records_without_a_split_also_need_a_move(
     journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader may collect without the output of a split."""

@@ -65,7 +65,7 @@ def test_an_object_store_that_puts_only_if_there_is_none_can_hold_a_journal(loca
         ("s3a:///j", "names no bucket"),
     ],
 )
-def test_what_cannot_hold_a_journal_is_refused(location: str, said: str) -> None:
+def test_a_store_that_cannot_hold_a_journal_is_rejected(location: str, said: str) -> None:
     with pytest.raises(InvalidSpecError, match=rf"option journalLocation: .*{said}"):
         journal_at(location)
 
@@ -107,7 +107,7 @@ def test_the_packaged_application_keeps_its_journal_in_its_checkpoint() -> None:
 
 
 @pytest.mark.usefixtures("tapes")
-def test_the_packaged_application_refuses_what_its_journal_cannot_bear() -> None:
+def test_the_packaged_application_rejects_settings_that_break_its_journal() -> None:
     with pytest.raises(
         InvalidSpecError, match=r"^spec.application.pipeline.checkpointLocation: .*object store"
     ):

@@ -86,7 +86,7 @@ def query(tmp_path: Path) -> Iterator[JournalQuery]:
     made.close()
 
 
-def test_a_stream_ends_when_all_is_read(query: JournalQuery) -> None:
+def test_a_stream_ends_when_everything_is_read(query: JournalQuery) -> None:
     query.trigger_until(lambda: bool(query.offsets and query.last.closings), "the closing one")
 
     assert query.records == Counter(query.half.shelf.records())
@@ -110,7 +110,7 @@ def test_available_now_reads_everything(query: JournalQuery) -> None:
     assert query.records == Counter(query.half.shelf.records())
 
 
-def test_available_now_goes_on_after_a_restart(query: JournalQuery) -> None:
+def test_available_now_continues_after_a_restart(query: JournalQuery) -> None:
     query.planner.prepareForTriggerAvailableNow()
     for _ in range(3):
         assert query.trigger()

@@ -63,7 +63,7 @@ def test_every_record_is_delivered_once_through_deaths_at_any_step(
     )
 
 
-def test_a_replay_after_growth_is_what_the_sink_has(make: Make) -> None:
+def test_a_replay_after_growth_matches_the_sink(make: Make) -> None:
     """The sink committed the micro-batch, the driver died, and there is more to read now."""
     query = make(max_records=None)
     query.trigger_until(lambda: bool(query.records), "the first records")
@@ -125,7 +125,7 @@ def test_a_skipped_task_delivers_nothing_and_its_records_come_later(make: Make) 
     query.read_all()
 
 
-def test_reports_say_what_was_delivered(make: Make) -> None:
+def test_reports_hold_delivered_positions(make: Make) -> None:
     """Not where the micro-batch began, which is what its offset says."""
     query = make()
     query.read_all()
@@ -203,7 +203,7 @@ def test_a_source_that_cannot_be_read_again_is_reported_as_at_least_once(make: M
 
 
 def test_a_journal_that_is_elsewhere_is_refused(make: Make, tmp_path: Path) -> None:
-    """Nobody knows what the last micro-batch delivered: reading on would repeat or lose records."""
+    """No one knows what the last micro-batch delivered: reading on would repeat or lose records."""
     query = make()
     query.trigger_until(lambda: len(query.records) > 0, "the first records")
     shutil.rmtree(tmp_path / "journal")
@@ -256,7 +256,7 @@ def test_records_are_deleted_behind_the_retained_micro_batches_alone(make: Make)
     assert numbers >= set(range(newest - 5, newest + 1))
 
 
-def test_nothing_begins_while_nothing_is_there(make: Make) -> None:
+def test_an_empty_source_starts_no_micro_batch(make: Make) -> None:
     """With known ends; a source without them is asked in its interval."""
     query = make(TapeHalf(shelf(), knows_ends=True))
     query.read_all()
@@ -274,7 +274,9 @@ def test_a_source_without_known_ends_is_polled_in_its_interval(make: Make) -> No
 
 
 @pytest.mark.parametrize("knows_ends", [False, True])
-def test_a_query_that_ends_by_itself_reads_what_is_there(make: Make, *, knows_ends: bool) -> None:
+def test_a_query_that_ends_by_itself_reads_all_available_records(
+    make: Make, *, knows_ends: bool
+) -> None:
     query = make(TapeHalf(shelf(), knows_ends=knows_ends))
     query.planner.prepareForTriggerAvailableNow()
     while query.trigger():

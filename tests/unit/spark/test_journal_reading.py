@@ -53,7 +53,7 @@ def test_rows_come_out_in_their_order_from_memory_and_from_disk(in_memory: int) 
     buffer.close()
 
 
-def test_a_record_says_what_was_read_and_nothing_of_what_was_not() -> None:
+def test_a_record_holds_the_read_range_only() -> None:
     with reading(Shelf(lengths={"a": 7, "b": 4}), part := share(a=2, b=4)) as made:
         record = fetch(made, part.limits)
 
@@ -210,7 +210,7 @@ def test_the_tip_of_one_split_is_not_that_of_all() -> None:
     assert record.records == 10
 
 
-def test_a_task_says_who_it_is_and_what_it_cannot() -> None:
+def test_a_task_names_itself_and_its_limits() -> None:
     context = TaskContext(share(a=0))
     context.send_split_request()
 

@@ -85,7 +85,7 @@ def test_planning_starts_without_the_log_library_and_loads_it_with_the_first_lin
 
 
 @pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])
-def test_what_is_pickled_only_reads(
+def test_the_pickled_part_only_reads(
     reader: type[BalancedStreamReader] | type[BalancedBatchReader],
 ) -> None:
     # Made a moment ago

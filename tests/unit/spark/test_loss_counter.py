@@ -38,7 +38,7 @@ class Cluster:
         return self.losses.total, self.losses.uncounted
 
 
-def test_what_is_gone_is_counted_once() -> None:
+def test_lost_records_are_counted_once() -> None:
     cluster = Cluster()
     cluster.begins[ONE] = 4
 
@@ -53,7 +53,7 @@ def test_a_range_that_is_cut_into_pieces_is_counted_as_a_whole() -> None:
     assert cluster.plan((ONE, 0, 5), (ONE, 5, 10)) == (7, 0)
 
 
-def test_what_cannot_be_asked_is_unknown_until_it_can() -> None:
+def test_losses_are_unknown_while_the_cluster_cannot_be_queried() -> None:
     cluster = Cluster()
     cluster.silent, cluster.begins[ONE] = {ONE}, 4
     assert cluster.plan((ONE, 0, 10)) == (0, 10)

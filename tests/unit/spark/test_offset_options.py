@@ -33,13 +33,13 @@ def test_a_timestamp_goes_before_timestamps_per_partition_and_those_before_offse
     assert starting_offsets(given, default="latest") == LATEST
 
 
-def test_a_time_after_the_last_record_is_an_error_unless_told_otherwise() -> None:
+def test_a_time_after_the_last_record_is_an_error_by_default() -> None:
     assert starting_offsets({"startingtimestamp": "7"}, default="latest").wishes("t", 0) == (
         AtTime(7),
     )
 
 
-def test_what_is_not_given() -> None:
+def test_offsets_that_are_not_given() -> None:
     assert starting_offsets({}, default="earliest") == EARLIEST
     assert ending_offsets({}) is None
     assert ending_offsets({"endingoffsets": "latest"}) == LATEST

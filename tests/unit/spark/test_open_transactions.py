@@ -87,7 +87,7 @@ def test_the_message_names_few_partitions_and_counts_the_others() -> None:
     assert "orders/2 offset 5 and 6 more" in cluster.problem.message
 
 
-def test_nobody_is_asked_while_the_end_moves() -> None:
+def test_no_broker_is_queried_while_the_end_moves() -> None:
     cluster = opened()
     for _ in range(20):
         cluster.looks(PATIENCE - 1)
@@ -107,7 +107,7 @@ def test_partitions_that_are_not_read_to_their_end_are_not_asked_for() -> None:
     assert set(cluster.asked) == {frozenset({TWO})}
 
 
-def test_a_cluster_is_asked_seldom() -> None:
+def test_a_cluster_is_polled_rarely() -> None:
     cluster = Cluster().looks(PATIENCE + 10 * INTERVAL)
 
     assert 9 <= len(cluster.asked) <= 11
@@ -152,7 +152,7 @@ def test_readers_of_uncommitted_records_wait_for_nothing() -> None:
     assert cluster.said == []
 
 
-def test_what_a_cluster_does_not_say_changes_nothing() -> None:
+def test_a_missing_answer_of_a_cluster_changes_nothing() -> None:
     cluster = opened()
     cluster.is_silent = True
     cluster.looks(300)

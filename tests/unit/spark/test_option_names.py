@@ -63,7 +63,7 @@ def test_load_with_a_path_says_what_to_call(name: str) -> None:
     )
 
 
-def test_names_that_spark_adds_for_tables_are_no_mistakes() -> None:
+def test_options_that_spark_adds_for_tables_are_accepted() -> None:
     parse_options({**TOPIC, "owner": "root", "provider": "balanced", "option.subscribe": "orders"})
 
 
@@ -88,7 +88,7 @@ def test_an_option_of_spark_s_own_source_gives_one_warning_that_says_what_happen
     assert warned == [f"option {option.name} has no effect: {option.instead}"]
 
 
-def test_an_option_that_the_manifest_has_is_said_to_have_no_effect() -> None:
+def test_an_option_that_the_manifest_overrides_is_reported() -> None:
     parsed = parse_options(
         {"source": "orders", "subscribe": "orders", "parallelism": "3", "columns": "value"}
     )

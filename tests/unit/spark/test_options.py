@@ -95,14 +95,14 @@ def test_durations_in_spark_s_words(duration: str, want: str) -> None:
     assert spark_interval(duration) == want
 
 
-def test_a_transform_that_cannot_be_loaded_is_said_in_the_user_s_words() -> None:
+def test_a_transform_that_cannot_be_loaded_is_reported_under_its_field() -> None:
     with pytest.raises(InvalidSpecError, match=r"nowhere:enrich.*PYTHONPATH"):
         load_transform("nowhere:enrich")
     assert load_transform("json:dumps") is not None
     assert load_transform(None) is not None
 
 
-def test_the_application_passes_on_who_it_is() -> None:
+def test_the_application_passes_its_identity_on() -> None:
     environment = DriverEnvironment(name="orders", namespace="n", uid="u", secrets_dir="/s")
     headers = {"includeHeaders": "true"}
     pipeline = Pipeline(
@@ -151,7 +151,7 @@ def test_only_an_operator_can_align_sources() -> None:
         )
 
 
-def test_a_group_needs_time_to_be_heard() -> None:
+def test_a_group_needs_an_idle_timeout_above_the_report_interval() -> None:
     with pytest.raises(InvalidSpecError, match=r"alignmentIdleTimeout"):
         parse_options(
             {
@@ -209,7 +209,7 @@ def test_a_connector_that_is_not_installed_is_named() -> None:
         parse_options({"connector": "httplog", "source": "orders"})
 
 
-def test_the_operator_s_driver_is_told_the_connector() -> None:
+def test_the_driver_of_the_operator_gets_the_connector() -> None:
     pipeline = Pipeline(
         checkpoint_location="/ck", sink=Sink(), trigger=AvailableNow(), connector="httplog"
     )

@@ -290,10 +290,10 @@ def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() ->
 
 
 @pytest.mark.parametrize("limit", [None, 3])
-def test_a_query_that_is_triggered_once_reads_all_that_is_there(limit: int | None) -> None:
+def test_a_query_that_is_triggered_once_reads_all_available_records(limit: int | None) -> None:
     """It waits for the assignment and for all ends.
 
-    Limits would leave records that nobody comes back for.
+    Limits would leave records that no one comes back for.
     """
     query = over_clusters(3, limit, is_bounded=False)
 

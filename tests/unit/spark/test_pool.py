@@ -73,7 +73,7 @@ def test_many_readers_of_a_worker_share_few_consumers_and_none_is_made_again(rea
 
 
 @pytest.mark.parametrize("is_broken", [False, True])
-def test_a_kept_consumer_that_cannot_go_on_is_replaced_at_once(is_broken: bool) -> None:
+def test_a_kept_consumer_that_cannot_continue_is_replaced_immediately(is_broken: bool) -> None:
     """If a log is cut while unread, librdkafka gives up the partition, and refuses to seek."""
     worker = Worker()
     worker.read(0).refuses = True

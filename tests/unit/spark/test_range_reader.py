@@ -130,7 +130,7 @@ def test_time_that_spark_takes_for_rows_is_not_the_brokers(
 
 
 RANGES = {("t", 0): (3, 9), ("t", 1): (0, 4), ("u", 0): (5, 6)}
-"""What is to be read; partition 7 is nobody's."""
+"""What is to be read; partition 7 is no one's."""
 
 messages = st.builds(
     Message,
@@ -157,7 +157,7 @@ def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
 
 
 @given(st.lists(st.lists(messages, max_size=8), max_size=6))
-def test_whatever_is_delivered_each_range_gets_its_own_in_order_and_once(
+def test_each_range_gets_its_own_records_in_order_and_once_under_any_delivery(
     delivered: list[list[Message]],
 ) -> None:
     pieces = [

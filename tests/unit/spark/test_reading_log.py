@@ -54,7 +54,7 @@ def test_one_line_a_minute_has_what_came_since_the_one_before() -> None:
     )
 
 
-def test_what_the_task_does_with_the_rows_is_no_waiting() -> None:
+def test_processing_time_of_the_task_is_not_waiting_time() -> None:
     scene = Scene()
 
     for _ in scene.log.measured(scene.batches(0.5, 0.5), cluster="main", reader=3):

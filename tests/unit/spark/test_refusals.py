@@ -52,7 +52,7 @@ def listed(problem: DiscoveryError | None = None) -> Discovered:
 
 
 @pytest.mark.parametrize("discovers", [True, False])
-def test_what_is_refused_is_said_at_once(discovers: bool) -> None:
+def test_a_refusal_is_reported_at_once(discovers: bool) -> None:
     """The discovery, or the look-up of start offsets."""
     refused = RefusedDiscoveryError("no record at or after the moment", scope="c")
     made = runtime(lambda is_discovery: listed() if is_discovery and not discovers else refused)
@@ -63,7 +63,7 @@ def test_what_is_refused_is_said_at_once(discovers: bool) -> None:
         made.close()
 
 
-def test_what_may_pass_is_waited_for() -> None:
+def test_a_transient_error_is_waited_for() -> None:
     made = runtime(lambda _: TransientDiscoveryError("not now", scope="c"))
     try:
         with pytest.raises(
@@ -97,7 +97,7 @@ def test_a_query_that_ends_by_itself_says_soon_that_there_is_nothing(
         made.close()
 
 
-def test_a_problem_beside_what_was_found_is_no_refusal() -> None:
+def test_a_problem_beside_found_splits_is_not_a_refusal() -> None:
     """One topic is missing; the others are read."""
     problem = RefusedDiscoveryError("topic u does not exist", scope="c")
     split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0)
@@ -145,7 +145,7 @@ def polled(made: HostRuntime) -> None:
 
 @pytest.mark.parametrize("discovers", [True, False])
 def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
-    """Without an operator nobody else would tell."""
+    """Without an operator no one else would tell."""
     refused = RefusedDiscoveryError(
         "topic t does not exist on cluster c: create it", scope="c", reason="UnknownTopic"
     )
@@ -161,7 +161,7 @@ def test_a_stream_that_cannot_begin_ends_in_words(discovers: bool) -> None:
 
 
 def test_a_stream_ends_when_no_server_has_answered_within_its_patience() -> None:
-    """It would deliver no rows for ever, and the log is not where its user looks."""
+    """It would deliver no rows forever, and the log is not where its user looks."""
     made = runtime(
         lambda _: TransientDiscoveryError("cluster c does not answer; trying again", scope="c")
     )
@@ -245,7 +245,7 @@ def test_a_stream_waits_for_what_may_pass_and_logs_it_once() -> None:
     assert told == ["cluster c does not answer", "problem resolved"]
 
 
-def test_a_stream_that_reads_goes_on_although_discovery_is_refused() -> None:
+def test_a_stream_that_reads_continues_although_discovery_is_refused() -> None:
     attempts: list[bool] = []
 
     def answer(is_discovery: bool) -> Any:

@@ -43,7 +43,7 @@ def test_the_time_counts_from_before_the_report_was_written() -> None:
     assert not lease.allows(60.0)
 
 
-def test_planning_goes_on_when_a_report_is_written_again() -> None:
+def test_planning_continues_when_a_report_is_written_again() -> None:
     clock = Clock()
     lease = ReportLease(clock)
     clock.now += 61

@@ -28,7 +28,9 @@ def of(control: Control) -> str:
     return json.dumps({"lag": 0, "control": str(control.folder)})
 
 
-def test_the_planner_gets_what_the_program_asks_for(control: Control, wanted: list[int]) -> None:
+def test_the_planner_gets_the_requested_number_of_readers(
+    control: Control, wanted: list[int]
+) -> None:
     control.look()
     rescale(query(of(control)), 5)
     control.look()

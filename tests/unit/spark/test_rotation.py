@@ -48,7 +48,7 @@ def test_without_secrets_a_refusal_counts_at_once() -> None:
     assert broker.tried == [1]
 
 
-def test_what_has_come_does_not_come_again() -> None:
+def test_delivered_records_are_not_delivered_again() -> None:
     """The task fails then, and Spark discards what it gave."""
     broker = Broker(fails_late=True)
     batches = read_with_newest((), broker.settings, broker.read, patience=60, interval=0)

@@ -25,7 +25,7 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cluster:
-    """Says the next ids each time that it is asked, then the last ones for ever."""
+    """Says the next ids each time that it is asked, then the last ones forever."""
 
     def __init__(self, *answers: Mapping[str, str] | Exception) -> None:
         self.answers = list(answers)
@@ -59,7 +59,7 @@ SAME = {"t": "first", "u": "u"}
 RECREATED = {"t": "second", "u": "u"}
 
 
-def test_what_was_planned_is_read() -> None:
+def test_planned_ranges_are_read() -> None:
     cluster = Cluster(SAME)
 
     assert read(cluster) == [T, U]
@@ -114,7 +114,7 @@ def test_with_consent_only_the_others_are_read(answer: Mapping[str, str]) -> Non
 
 
 @pytest.mark.parametrize("policy", list(OnDataLoss))
-def test_what_was_read_while_the_topic_was_recreated_does_not_count(policy: OnDataLoss) -> None:
+def test_records_read_while_the_topic_was_recreated_do_not_count(policy: OnDataLoss) -> None:
     """The task fails, Spark drops its rows, and the next attempt asks before it reads."""
     cluster = Cluster(SAME, RECREATED)
 
@@ -190,7 +190,7 @@ def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
         list(topics.read([T], iter, Interrupt()))
 
 
-def test_ranges_of_a_former_state_know_no_ids() -> None:
+def test_ranges_of_a_previous_state_know_no_ids() -> None:
     cluster = Cluster({})
 
     assert read(cluster, [OLD]) == [OLD]

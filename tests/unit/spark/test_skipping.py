@@ -98,11 +98,13 @@ def test_nothing_moves() -> None:
         pytest.param({1: {B: 9}}, values(range(6), range(0)), id="beyond the range"),
     ],
 )
-def test_what_is_left_is_read_once(moves: dict[int, dict[SplitId, int]], want: list[str]) -> None:
+def test_remaining_records_are_read_once(
+    moves: dict[int, dict[SplitId, int]], want: list[str]
+) -> None:
     assert read(Log(moves)) == want
 
 
-def test_what_is_gone_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+def test_skipped_records_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
     read(Log({2: {A: 5}}))
 
     assert "topic t partition 0 from offset 2 to 4" in "".join(capfd.readouterr())

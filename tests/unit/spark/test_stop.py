@@ -29,7 +29,7 @@ def reader(**parts: Any) -> StreamPlanner:
 
 @pytest.mark.scenario("D18")
 @pytest.mark.parametrize("failing", ["_runtime", "_ends", "_hooks"])
-def test_d18_a_close_that_fails_is_told_and_keeps_nothing_else_open(failing: str) -> None:
+def test_d18_a_failed_close_is_reported_and_keeps_nothing_else_open(failing: str) -> None:
     """With the cause, as upstream tells it of a former enumerator.
 
     Here of each part of the planning process.
@@ -45,7 +45,7 @@ def test_d18_a_close_that_fails_is_told_and_keeps_nothing_else_open(failing: str
     assert [part.closed for part in parts.values()] == [1, 1, 1]
 
 
-def test_what_was_never_made_is_not_made_to_be_closed() -> None:
+def test_an_unused_part_is_not_created_only_to_be_closed() -> None:
     made = reader()
     made.stop()
 

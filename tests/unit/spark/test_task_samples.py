@@ -69,7 +69,7 @@ def partition(target: SampleTarget | None, reader: int = 3) -> ReaderPartition:
     return ReaderPartition(subtask_id=reader, ranges=(piece,), samples=target)
 
 
-def test_time_in_the_source_and_time_behind_it_are_told_apart(
+def test_time_in_the_source_and_time_behind_it_are_distinguished(
     collector: SampleCollector, clock: Clock
 ) -> None:
     for _ in measuring(lambda: Reader(clock, 2)).read(partition(collector.target)):
@@ -81,7 +81,7 @@ def test_time_in_the_source_and_time_behind_it_are_told_apart(
     assert collector.speeds == {3: 7 / 22}
 
 
-def test_a_task_that_fails_tells_nothing(collector: SampleCollector, clock: Clock) -> None:
+def test_a_failed_task_reports_no_figures(collector: SampleCollector, clock: Clock) -> None:
     reader = Reader(clock, 1, error=RuntimeError("gone"))
 
     with pytest.raises(RuntimeError, match="gone"):
@@ -108,7 +108,7 @@ def test_nothing_stops_a_task_whose_driver_is_gone(clock: Clock) -> None:
     assert list(measuring(lambda: Reader(clock, 2)).read(partition(None))) == [BATCH, BATCH]
 
 
-def test_only_tasks_of_the_query_are_heard(collector: SampleCollector) -> None:
+def test_only_tasks_of_the_query_count(collector: SampleCollector) -> None:
     target = collector.target
     assert target is not None
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
@@ -138,7 +138,7 @@ samples = st.builds(
 
 
 @given(samples)
-def test_a_sample_survives_its_way(sample: TaskSample) -> None:
+def test_a_sample_survives_encoding_and_decoding(sample: TaskSample) -> None:
     datagram = encoded(sample, "t" * 32)
 
     assert len(datagram) <= LARGEST

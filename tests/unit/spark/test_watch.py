@@ -95,7 +95,7 @@ class Scene:
         return self
 
 
-def test_a_watch_starts_from_the_revision_of_the_list_and_goes_on_from_bookmarks() -> None:
+def test_a_watch_starts_from_the_revision_of_the_list_and_continues_from_bookmarks() -> None:
     scene = Scene(
         listed("50", "3"), events(event("MODIFIED", "60"), event("BOOKMARK", "75")), events()
     ).run()

@@ -90,7 +90,7 @@ def test_an_application_is_its_hosts_by_its_name() -> None:
     assert SOURCE.host_of("orders-3") == SOURCE.host_of("") == "0"
 
 
-def test_a_change_of_hosts_is_no_change_of_the_application() -> None:
+def test_a_change_of_hosts_is_not_a_change_of_the_application() -> None:
     one, two = spec(None).application, spec({"count": 2}).application
 
     assert application_hash(SOURCE, one, conf={}) == application_hash(
@@ -98,7 +98,7 @@ def test_a_change_of_hosts_is_no_change_of_the_application() -> None:
     )
 
 
-def test_the_driver_of_a_further_host_is_told_which_one_it_is() -> None:
+def test_the_driver_of_a_further_host_gets_the_name_of_its_host() -> None:
     made = [
         spark_application(
             SOURCE.on_host(host),

@@ -73,14 +73,14 @@ def test_several_kinds_are_a_choice_that_the_api_server_checks() -> None:
 @pytest.mark.parametrize(
     ("value", "kind"), [({"files": FILES}, "files"), ({"kafka": KAFKA}, "kafka")]
 )
-def test_one_of_several_kinds_is_taken(value: dict[str, Any], kind: str) -> None:
+def test_one_of_several_kinds_is_chosen(value: dict[str, Any], kind: str) -> None:
     chosen = BOTH.model_validate(value)
 
     assert (chosen.kind, chosen.config(FilesHalf())) == (kind, getattr(chosen, kind))
 
 
 @pytest.mark.parametrize("value", [{}, {"files": FILES, "kafka": KAFKA}])
-def test_none_or_two_kinds_are_refused(value: dict[str, Any]) -> None:
+def test_no_kind_or_two_kinds_are_rejected(value: dict[str, Any]) -> None:
     """In local mode no API server checks the rule."""
     with pytest.raises(ValidationError, match="set exactly one of: files, kafka"):
         BOTH.model_validate(value)

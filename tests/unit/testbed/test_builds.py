@@ -43,7 +43,7 @@ def test_a_stamp_changes_the_key() -> None:
     assert family.key("etcd") != other.key("etcd")
 
 
-def test_what_is_not_known_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+def test_an_unknown_part_is_rejected_before_anything_is_built(tmp_path: Path) -> None:
     builder = builds.Builder(Cache(tmp_path / "cache"))
     with pytest.raises(BuildError, match="minikube"):
         builder.ensure("etcd", "minikube")

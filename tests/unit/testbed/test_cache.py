@@ -49,7 +49,7 @@ def test_a_failed_build_leaves_nothing_behind(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["locks"]
 
 
-def test_the_rest_of_a_killed_build_is_no_part_of_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_build_are_not_used_by_the_next(tmp_path: Path) -> None:
     partial = tmp_path / ".partial-thing-1"
     partial.mkdir()
     (partial / "old").write_text("")

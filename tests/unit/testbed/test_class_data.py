@@ -1,4 +1,4 @@
-"""Archives of classes: made once per environment, and anew when its jars change."""
+"""Archives of classes: made once per environment, and again when its jars change."""
 
 import os
 from pathlib import Path

@@ -48,7 +48,7 @@ def test_without_a_memory_file_system_etcd_uses_the_run_folder(tmp_path: Path) -
     assert EtcdData(tmp_path, tmp_path / "none").create() == tmp_path / "etcd-data"
 
 
-def test_a_folder_without_a_testbed_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_testbed_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TestbedError, match="no testbed in"):
         read_manifest(tmp_path)
 

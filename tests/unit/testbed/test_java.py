@@ -21,7 +21,7 @@ def test_programs_with_an_environment_of_their_own_get_the_options_too(
     assert jvm_environment(*more) == {"JDK_JAVA_OPTIONS": options}
 
 
-def test_without_options_there_is_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_options_there_is_not_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JDK_JAVA_OPTIONS", raising=False)
 
     assert jvm_environment() == {}

@@ -28,7 +28,7 @@ POD = PodFacts(
         ("status.hostIP", "127.0.0.1"),
     ],
 )
-def test_a_pod_tells_about_itself(path: str, value: str) -> None:
+def test_a_pod_can_describe_itself(path: str, value: str) -> None:
     assert POD.field(path) == value
 
 
@@ -51,7 +51,7 @@ def test_references_are_expanded_as_kubernetes_does(text: str, value: str) -> No
     assert expand(text, {"A": "1", "B": "2", "A.x-y": "3"}) == value
 
 
-def test_a_resource_is_told_as_it_stands() -> None:
+def test_a_resource_is_described_as_it_is() -> None:
     container = {"resources": {"limits": {"memory": "1Gi"}}}
     assert resource_field(container, {"resource": "limits.memory"}) == "1Gi"
     assert resource_field(container, {"resource": "requests.cpu"}) == "0"

@@ -38,7 +38,7 @@ def test_the_configuration_survives_its_file_which_only_its_owner_reads(tmp_path
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_unknown_image_is_told_with_the_known_ones() -> None:
+def test_an_unknown_image_is_reported_with_the_known_ones() -> None:
     assert find_image({"image:1": IMAGE}, "image:1") is IMAGE
     with pytest.raises(UnknownImageError, match=r"no image 'nginx'; it has: image:1"):
         find_image({"image:1": IMAGE}, "nginx")

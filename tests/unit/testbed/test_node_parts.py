@@ -35,7 +35,7 @@ def test_there_is_one_node_per_machine(state: Path) -> None:
     assert not state.exists()
 
 
-def test_what_a_killed_run_changed_is_taken_back_by_the_next(state: Path, tmp_path: Path) -> None:
+def test_the_next_run_reverts_changes_of_a_killed_one(state: Path, tmp_path: Path) -> None:
     system.record(namespace="closed", folders=[tmp_path / "data"])
     told = json.loads((state / "record.json").read_text())
     assert told["namespace"] == "closed"
@@ -47,7 +47,7 @@ def test_what_a_killed_run_changed_is_taken_back_by_the_next(state: Path, tmp_pa
         assert not state.exists()
 
 
-def test_without_root_it_says_what_works_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_the_command_names_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system.os, "geteuid", lambda: 1000)
     with pytest.raises(MissingPrerequisiteError, match="CLUSTER=process"):
         system.ensure_packages()

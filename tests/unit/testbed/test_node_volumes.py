@@ -101,7 +101,7 @@ async def test_items_modes_and_binary_data(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o400
 
 
-async def test_what_is_missing_is_waited_for_unless_it_is_optional(tmp_path: Path) -> None:
+async def test_missing_volumes_are_waited_for_unless_optional(tmp_path: Path) -> None:
     api = FakeApi()
     with pytest.raises(MissingObjectError, match='configmaps "none" not found'):
         await volumes(tmp_path, api, {"name": "v", "configMap": {"name": "none"}}).prepare()

@@ -12,7 +12,7 @@ def test_waiting_returns_the_first_truthy_answer() -> None:
     assert wait_until(lambda: next(answers), 5, "an answer", interval=0) == "yes"
 
 
-def test_the_deadline_error_says_what_was_waited_for_and_the_last_answer() -> None:
+def test_the_deadline_error_names_the_condition_and_the_last_answer() -> None:
     with pytest.raises(DeadlineError, match=r"the moon; last: \[\]"):
         wait_until(list, 0, "the moon")
 

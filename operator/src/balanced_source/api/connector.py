@@ -18,7 +18,7 @@ from balanced_source.api.enumerator import Source
 from balanced_source.api.splits import Json
 
 CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
-"""Executes a call; blocking. Raises what the call's completion handler shall see as a failure."""
+"""Executes a call; blocking. Raises what the call's completion handler sees as a failure."""
 
 
 class Caller(enum.Enum):

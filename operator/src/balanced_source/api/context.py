@@ -30,7 +30,7 @@ class ReaderInfo(Generic[SplitT]):
         reported_splits: splits that the reader reads according to its Spark checkpoint, with their
             positions, as reported on registration (FLIP-537). Empty for a fresh reader.
         retained_splits: splits that were taken from it, with the positions that it keeps for a
-            return; somebody else may have read on since.
+            return; someone else may have read on since.
         is_first_report: whether the state knows nothing of the reader's past: its host registers
             for the first time, or the state was lost or is an older copy.
     """
@@ -247,7 +247,7 @@ class SplitEnumeratorContext(ABC, Generic[SplitT]):
         """Have `call` executed outside, then `handler` called with its result.
 
         The handler runs in a later turn, never within this method; it may not run at all, because
-        calls are not part of the state: a restored enumerator issues them anew in `start`. Answers
+        calls are not part of the state: a restored enumerator issues them again in `start`. Answers
         may overtake each other.
 
         Args:

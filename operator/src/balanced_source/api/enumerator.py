@@ -2,7 +2,7 @@
 
 Threading: there is none. Every method is called by the coordinator, one after another, and must
 return at once; whatever waits for the outside world goes through
-`SplitEnumeratorContext.call_async` as a value that somebody else executes. Time is what
+`SplitEnumeratorContext.call_async` as a value that someone else executes. Time is what
 `SplitEnumeratorContext.now` says.
 
 Extensions of the FLIP, each needed because parallelism and the source change here without a
@@ -57,7 +57,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
 
         An enumerator that assigns splits when a reader registers must override this: take in the
         reports of all of these readers first, then assign. A later reader may hold a split that
-        seems to have no owner, and only its report says where reading goes on.
+        seems to have no owner, and only its report says where reading continues.
         """
         for subtask_id in subtask_ids:
             self.add_reader(subtask_id)
@@ -94,7 +94,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         what the reader lacks then.
 
         Answer by `assign_splits`, now or later, or by `signal_no_more_splits`. Splits that come
-        back by `add_splits_back` when readers became fewer belong to nobody who could ask:
+        back by `add_splits_back` when readers became fewer belong to no one who could ask:
         `rebalance` follows, and must give them to the readers that are left, also to those that
         were told that there is no more.
 
@@ -138,20 +138,21 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """Called when a report shows that owned splits have reached their stopping position.
 
         They stay assigned, without work. Called once for a split; again after a restart of the
-        operator, and when the split was given anew, so it must change nothing for splits that it
+        operator, and when the split was given again, so it must change nothing for splits that it
         knows as finished.
         """
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
-        """Called when reader hosts came or went, and readers that go on have other numbers now.
+        """Called when reader hosts came or went, and readers that continue have other numbers now.
 
         Whatever the enumerator remembers by the number of a reader must be changed. Splits of
-        readers that are no more have come by `add_splits_back` before, under the numbers of that
-        time; `rebalance` follows. An enumerator that remembers nothing of that kind needs no
+        readers that no longer exist have come by `add_splits_back` before, under the numbers of
+        that time; `rebalance` follows. An enumerator that remembers nothing of that kind needs no
         override.
 
         Args:
-            numbers: number of each reader before → after. Readers that are no more are left out.
+            numbers: number of each reader before → after. Readers that no longer exist are left
+        out.
         """
 
     def rebalance(self, cause: RebalanceCause) -> None:
@@ -159,8 +160,8 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
 
         On return every split that the enumerator deals with has the owner it wants.
 
-        For `RESCALE`, splits of readers that are no more have come by `add_splits_back` before, and
-        somebody must get them now. Without an override nothing moves, which is right only where
+        For `RESCALE`, splits of readers that no longer exist have come by `add_splits_back` before,
+        and someone must get them now. Without an override nothing moves, which is right only where
         each remaining reader asks again.
         """
 
@@ -179,7 +180,7 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         Returns an immutable value.
 
         Everything that must survive the process is in it; calls under way are not, `start` issues
-        them anew.
+        them again.
         """
 
     def problems(self) -> Mapping[str, Exception]:
@@ -256,7 +257,7 @@ class Source(ABC, Generic[SplitT, StateT]):
     def restore_enumerator(
         self, context: SplitEnumeratorContext[SplitT], state: StateT
     ) -> SplitEnumerator[SplitT, StateT]:
-        """An enumerator that goes on from a snapshot.
+        """An enumerator that continues from a snapshot.
 
         Called in each process after the first; `start` follows.
 

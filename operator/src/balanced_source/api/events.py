@@ -28,7 +28,7 @@ class SourceEvent:
     def __post_init__(self) -> None:
         """Refuse what no document can hold, where it is made.
 
-        Later nobody could tell whose event it is.
+        Later no one could tell whose event it is.
 
         Raises:
             ContractViolationError: the payload is not JSON.

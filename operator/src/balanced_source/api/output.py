@@ -31,7 +31,7 @@ class WatermarkOutput(ABC):
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Say that nothing comes for now: nobody shall wait for this output's watermark.
+        """Say that nothing comes for now: no other output waits for this output's watermark.
 
         More than once is harmless.
 
@@ -42,7 +42,7 @@ class WatermarkOutput(ABC):
     def mark_active(self) -> None:
         """Say that records may come again.
 
-        The output's last watermark counts again, though it holds nobody back.
+        The output's last watermark counts again, though it holds no one back.
         """
 
 
@@ -85,7 +85,7 @@ class ReaderOutput(SourceOutput[T_contra]):
     def release_output_for_split(self, split_id: SplitId) -> None:
         """End a split's output: it finished, or was taken away.
 
-        Nobody waits for it any more. Unknown ids are ignored.
+        No one waits for it any more. Unknown ids are ignored.
 
         Called after the split's last record, while `SourceReader.snapshot_state` still has the
         split: its position is the end of the split. The output must not be used afterwards.

@@ -85,7 +85,7 @@ class SourceReader(ABC, Generic[T, SplitT]):
 
     @abstractmethod
     def poll_next(self, output: ReaderOutput[T]) -> InputStatus:
-        """Emit what is there, in small portions, and say whether there is more. Must not block.
+        """Emit available records in small portions, and say whether there is more. Must not block.
 
         Called between `start` and `close`, as long as it did not return END_OF_INPUT. That comes
         only after `notify_no_more_splits`, when all splits have finished and everything was
@@ -122,9 +122,9 @@ class SourceReader(ABC, Generic[T, SplitT]):
         """Let go of splits; returns them at the positions behind their last emitted records.
 
         Called between two polls, when readers became more or fewer. On return nothing of them is
-        emitted any more, also nothing that was fetched before, so that whoever gets them next
-        repeats nothing and misses nothing. Finished and unknown ids are left out. A split may come
-        back later by `add_splits`.
+        emitted any more, also nothing that was fetched before, so that the reader that gets them
+        next repeats nothing and misses nothing. Finished and unknown ids are left out. A split may
+        come back later by `add_splits`.
         """
 
     @abstractmethod
@@ -155,7 +155,7 @@ class SourceReader(ABC, Generic[T, SplitT]):
     def is_catching_up(self) -> bool:
         """Whether it is known that there is more to come soon, or not known yet whether there is.
 
-        A host that stops reading when nothing has come for a while goes on then, up to its other
+        A host that stops reading when nothing has come for a while continues then, up to its other
         limits. Without an override, silence means that nothing is there.
         """
         return False

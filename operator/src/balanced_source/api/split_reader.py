@@ -92,8 +92,8 @@ class SplitReader(ABC, Generic[E, SplitT]):
         afterwards.
 
         Raises:
-            Exception: the reader cannot go on; it fails the source reader, which starts over from
-                its positions.
+            Exception: the reader cannot continue; it fails the source reader, which starts over
+                from its positions.
         """
 
     @abstractmethod
@@ -124,10 +124,10 @@ class SplitReader(ABC, Generic[E, SplitT]):
     ) -> None:
         """Stop reading some splits for a while, so that the others can catch up in event time.
 
-        Go on with others.
+        Continue with others.
 
         Called between fetches, with assigned splits only. Pausing a paused split changes nothing,
-        nor does resuming one that is read. A paused split goes on exactly where it stopped.
+        nor does resuming one that is read. A paused split continues exactly where it stopped.
 
         Raises:
             ContractViolationError: this reader cannot (the default); alignment of splits needs it.

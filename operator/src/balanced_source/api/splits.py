@@ -1,9 +1,9 @@
 """Splits: the unit of assigned work.
 
-FLIP-27's ``SourceSplit`` carries its own position; whoever holds the split knows where to go on.
-Here the position is part of the contract, because Spark's stream offset is where a reader's state
-lives: the reader host writes the positions of its splits there, and reports them from there after a
-restart (FLIP-537).
+FLIP-27's ``SourceSplit`` carries its own position: its reader knows where to continue. Here the
+position is part of the contract, because Spark's stream offset is where a reader's state lives: the
+reader host writes the positions of its splits there, and reports them from there after a restart
+(FLIP-537).
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +17,7 @@ All ids of one source have the same length and the same type at each place, so t
 """
 
 Position: TypeAlias = int | None
-"""Where to go on reading: a number that only grows while the split is read (Kafka: the next
+"""Where to continue reading: a number that only grows while the split is read (Kafka: the next
 offset).
 
 That it grows is relied upon: of two positions of one split the larger is the newer. It goes back
@@ -43,7 +43,7 @@ class SourceSplit(ABC):
     @property
     @abstractmethod
     def position(self) -> Position:
-        """Where reading starts or goes on."""
+        """Where reading starts or continues."""
 
     @abstractmethod
     def at(self, position: Position) -> Self:
@@ -63,7 +63,7 @@ STOP: Final = "stop"
 
 IDENTITY: Final = "id"
 """Attribute of a split: what tells it from a former one of the same id, e.g. of a topic that was
-deleted and created anew. Text; absent where there is no such thing. Every connector calls it so."""
+deleted and recreated. Text; absent where there is no such thing. Every connector calls it so."""
 
 
 def is_other(reported: Mapping[str, Json], known: Mapping[str, Json]) -> bool:

@@ -51,7 +51,7 @@ DOUBT: Final = 1.0
 """A proposal is dropped when its mean gain is this many standard errors below the minimum gain."""
 
 EXPIRY: Final = 24.0
-"""Longest trial, in minimum intervals: after it the assigner proposes anew, with newer loads."""
+"""Longest trial, in minimum intervals: after it the assigner proposes again, with newer loads."""
 
 REMEMBERED: Final = 144.0
 """For how long former readers are remembered, in minimum intervals."""
@@ -280,7 +280,7 @@ def _tried(
     if surplus > _confidence(watch, policy, proposal, now) * error:
         drift = Drift(moves=proposal.moves, before=before, after=after)
         return _followed(watch, policy, recent.owners, drift, now), drift
-    # Undecided for too long, it is proposed anew with newer loads.
+    # Undecided for too long, it is proposed again with newer loads.
     if surplus < -DOUBT * error or duration > EXPIRY * policy.min_interval:
         return _dropped(watch), None
     return watch, None
@@ -319,7 +319,7 @@ def _followed(
 ) -> DriftWatch:
     """The watch after a rebalance. One that is a step of several hardly delays the next."""
     is_partial = drift.after > policy.max_imbalance
-    # A limited rebalance goes on in steps, and the next step is no sign of noise.
+    # A limited rebalance continues in steps, and the next step is not a sign of noise.
     longer = (STEP_DELAY if is_partial else 2) * max(watch.pause, policy.min_interval)
     pause = min(longer, LONGEST * policy.min_interval)
     remembered = now - REMEMBERED * policy.min_interval

@@ -38,11 +38,11 @@ class LoadAwareAssigner(SplitAssigner):
 
     1. readers above their fair share give to those below it, the heaviest splits that fit first;
     2. a local search of gifts and swaps removes what remains above `tolerance`;
-    3. if the bound of 4/3 is not shown to hold by then, everything is dealt anew, and readers get
+    3. if the bound of 4/3 is not shown to hold by then, everything is dealt again, and readers get
        the group of which they have most;
     4. of these steps only as many are done as are worth their moves, and as `Placement.max_moves`
        allows;
-    5. if that ends above `tolerance`, the search begins anew from there, until it finds nothing
+    5. if that ends above `tolerance`, the search begins again from there, until it finds nothing
        more.
 
     The lower bound is max(mean, heaviest split), or better where several heavy splits must share a

@@ -35,7 +35,7 @@ class Wish:
         assigner: owner policy.
         policy: when splits may move.
         causes: why they may, if the policy allows it; none: they stay, except those of readers that
-            are no more.
+            no longer exist.
         unwanted: splits that are not read any more.
     """
 

@@ -90,7 +90,7 @@ def refused(call: AsyncCall, fault: WrongAnswer) -> CallFailure:
 
 
 def in_words(call: AsyncCall, failure: CallFailure) -> CallFailure:
-    """Return a failure as a sentence, if it is an exception that nobody raised on purpose."""
+    """Return a failure as a sentence, if it is an exception that no one raised on purpose."""
     error = failure.error
     # It was raised on purpose, and says what to do.
     if isinstance(error, BalancedSourceError):

@@ -83,7 +83,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
     def set_readers(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
         """Replace the registered readers, and drop the split requests of removed readers."""
         self.readers = readers
-        # A reader that comes back asks anew with its first report.
+        # A reader that comes back asks again with its first report.
         self.asked = {subtask: count for subtask, count in self.asked.items() if subtask in readers}
 
     def renumber_readers(self, numbers: Mapping[int, int]) -> None:
@@ -152,7 +152,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         revoking, uncovered, reclaimed = dict(state.revoking), {}, set(state.reclaimed)
         for split_id, subtask_id in owners.items():
             host, holder = state.host_of(subtask_id), self._holder(split_id)
-            # It goes back to the host that holds it, so nobody has to let go first.
+            # It goes back to the host that holds it, so no one has to let go first.
             if holder == host:
                 revocation = revoking.pop(split_id, None)
                 if revocation is not None and revocation.epoch <= state.epoch:
@@ -161,7 +161,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                     # it did, its own position wins.
                     uncovered[split_id] = subtask_id
                     reclaimed.add(split_id)
-            # Nobody holds it. If hosts retain its position, one of them may have read further than
+            # No one holds it. If hosts retain its position, one of them may have read further than
             # its last report says.
             elif holder is None:
                 uncovered[split_id] = subtask_id
@@ -316,7 +316,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                         f"split {split_id} is given to readers {owners[split_id]} and {subtask_id}"
                     )
                 splits[split_id] = split
-        # In the order of the ids: whoever sorts the owners later finds them sorted, but for what
+        # In the order of the ids: whoever sorts the owners later finds them sorted, except for what
         # has come since.
         fresh = [s for s in sorted(owners) if self.state.owners.get(s) != owners[s]]
         return {s: splits[s] for s in fresh}, {s: owners[s] for s in fresh}
@@ -333,7 +333,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         host = self.state.holder_of(split_id)
         if host is None or split_id in self.state.revoking:
             return host
-        # A host that was never seen in this lineage cannot let go, and nobody waits for it: it
+        # A host that was never seen in this lineage cannot let go, and no one waits for it: it
         # reads nothing before it has registered.
         return None if self.state.hosts[host].phase is HostPhase.EXPECTED else host
 

@@ -73,14 +73,14 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
     ) -> None:
         """A coordinator for `source`.
 
-        Fresh, or going on from `restored` (then `parallelism` and `hosts` are there).
+        Fresh, or continuing from `restored` (then `parallelism` and `hosts` are there).
 
         Args:
             source: what is read.
             parallelism: number of readers.
             hosts: names of the reader hosts.
             lineage: 1 for a new source; higher than any before for one whose state was lost or is
-                an older copy. Hosts report anew when they see it, so that nothing is decided on
+                an older copy. Hosts report again when they see it, so that nothing is decided on
                 what an older report says.
             restored: the stored checkpoint, if there is one.
             published: the newest published assignment; None if there is none that can be read. If
@@ -160,7 +160,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         It starts from the stored checkpoint, or from the beginning.
         """
         keeps = self._context.keeps_finished
-        # What was decided since the last write was not published either, so nobody has heard of it.
+        # What was decided since the last write was not published either, so no one has heard of it.
         if stored is not None:
             return type(self)(source, restored=stored, keeps_finished=keeps)
         state, hosts = self.state, tuple(self.state.hosts)
@@ -291,7 +291,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         context.revoke_splits(homeless, retain=True)
         still_ended = frozenset(s for s in self.state.no_more_splits if s < parallelism)
         context.state = replace(self.state, parallelism=parallelism, no_more_splits=still_ended)
-        # A reader that is gone never acknowledges, so its events would stay for ever.
+        # A reader that is gone never acknowledges, so its events would stay forever.
         context.state = mailbox.dropped(self.state, range(parallelism, before))
         # The readers go before their splits come back, so that none of these is given to them.
         context.set_readers({s: reader for s, reader in context.readers.items() if s < parallelism})

@@ -1,9 +1,10 @@
-"""What a coordinator wants done, in this order, one after the other.
+"""What a coordinator wants done, in this order, in turn.
 
 Every effect can be repeated. When one fails, those behind it must not be executed: above all, an
 assignment is published only after the state that implies it has been stored (write ahead).
 
-Whoever runs a coordinator offers one method per effect (`EffectPorts`), and `perform` chooses it.
+A program that runs a coordinator offers one method per effect (`EffectPorts`), and `perform`
+chooses it.
 """
 
 from dataclasses import dataclass

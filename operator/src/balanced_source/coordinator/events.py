@@ -62,8 +62,8 @@ class HostGivenUp:
     Attributes:
         host: its name.
         incarnation: that is lost; nothing happens if the host has registered again.
-        accepts_duplicates: whether others go on at the newest reported positions at once. What the
-            host has read since is delivered twice.
+        accepts_duplicates: whether others continue at the newest reported positions at once. What
+            the host has read since is delivered twice.
     """
 
     host: str

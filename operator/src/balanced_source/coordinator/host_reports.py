@@ -90,14 +90,14 @@ class HostReports(Generic[SplitT, StateT]):
     def _register(self, report: HostReport) -> None:
         """A new incarnation.
 
-        Nobody of the old one is served any more, and the report waits behind the gate.
+        No one of the old one is served any more, and the report waits behind the gate.
         """
         before, context = self.state.hosts[report.host], self._context
         # The new incarnation may have lost its Spark checkpoint. Then these positions are all there
         # is.
         context.state = registration.absorbed(self.state, report.host)
         if before.phase is HostPhase.RECOVERING and before.report is not None:
-            # That report never passed the gate: the enumerator keeps the positions of what nobody
+            # That report never passed the gate: the enumerator keeps the positions of what no one
             # owns.
             for subtask, splits in registration.unclaimed(
                 self.state, self.source, before.report
@@ -271,8 +271,8 @@ class HostReports(Generic[SplitT, StateT]):
         if hosts != self.state.hosts:
             self._on_host_lost(HostLost(event.host, event.incarnation))
             self._set_hosts(hosts)
-            # Nobody waits for the next attempt: its splits go on at the newest reported positions.
-            # They were revoked in this turn, so with the next epoch.
+            # No one waits for the next attempt: its splits continue at the newest reported
+            # positions. They were revoked in this turn, so with the next epoch.
             if event.accepts_duplicates:
                 self._release(event.host, self.state.epoch + 1)
 

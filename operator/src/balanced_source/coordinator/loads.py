@@ -19,7 +19,7 @@ ENOUGH: Final = 30.0
 """Seconds of observation from which on a load is believed."""
 
 IDLE_SHARE: Final = 0.01
-"""What a split without records costs, as a share of the mean: somebody polls it all the same."""
+"""What a split without records costs, as a share of the mean: someone polls it all the same."""
 
 _PER_DOUBLING: Final = 8
 """Steps in which stored loads are rounded: 8 per doubling are at most 5 % off."""

@@ -3,7 +3,7 @@
 Readers have numbers from 0 to parallelism − 1 in the whole source. Reader i runs on member i mod
 (number of members). When a member comes or goes, the readers of the other members get new numbers,
 and the splits stay where they are: the k-th reader of a host remains its k-th reader. Only splits
-of readers that their host no longer has are dealt anew.
+of readers that their host no longer has are dealt again.
 
 A host that is added gets readers when its driver has registered, so a host that cannot start costs
 nothing. A host that is removed runs no readers any more; it is forgotten when it has let go of its
@@ -58,7 +58,7 @@ def with_wanted(state: CoordinatorState[SplitT], wanted: Sequence[str]) -> Hosts
     # A host that is added has no readers until its driver has registered. So one that cannot start
     # costs nothing.
     hosts |= {name: HostState(role=HostRole.JOINING) for name in wanted if name not in hosts}
-    # All members are gone at once. Somebody must have readers, and one that runs can begin now.
+    # All members are gone at once. Someone must have readers, and one that runs can begin now.
     if not _members(hosts):
         first = next((name for name in wanted if hosts[name].phase is HostPhase.ACTIVE), wanted[0])
         hosts[first] = replace(hosts[first], role=HostRole.MEMBER)
@@ -72,7 +72,7 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
     """
     is_expected = host.phase is HostPhase.EXPECTED
     if not is_wanted:
-        # It had no readers, and nobody registered for it, so there is nothing to wait for.
+        # It had no readers, and no one registered for it, so there is nothing to wait for.
         has_nothing = is_expected and host.role is HostRole.JOINING
         return None if has_nothing else replace(host, role=HostRole.LEAVING)
     # A host that drains is wanted all the time. What the user wants does not end the drain.
@@ -165,7 +165,7 @@ def _has_let_go(
     if any(revocation.host == name for revocation in state.revoking.values()):
         return False
     host = state.hosts[name]
-    # Without an acknowledgement nobody knows what it holds, unless it can hold nothing.
+    # Without an acknowledgement no one knows what it holds, unless it can hold nothing.
     if host.report is None or not host.acknowledged_epoch:
         return _holds_nothing(state, name)
     # Until the next host has adopted a split, this host's Spark checkpoint alone has its position.
@@ -187,7 +187,7 @@ def change(
 
     Returns:
         The splits that need another reader, by the former number of the one that had them; and the
-        number of each reader before → after, without those that are no more.
+        number of each reader before → after, without those that no longer exist.
     """
     before, after = context.state, replace(context.state, hosts=hosts)
     # Whether a host without readers comes or goes is not in the assignment.

@@ -4,9 +4,9 @@ A host that registers again has read its Spark checkpoint and reports what it ho
 then depends on whether anybody else is running:
 
 * *full recovery*: no host is active. Nothing is assigned until all hosts that may hold something
-  have registered; then splits may be dealt anew over all readers. At a first start nobody can hold
-  anything, so nobody is waited for.
-* *partial recovery*: other hosts go on. The one that came back gets exactly what it owns now,
+  have registered; then splits may be dealt again over all readers. At a first start no one can hold
+  anything, so no one is waited for.
+* *partial recovery*: other hosts continue. The one that came back gets exactly what it owns now,
   whatever its report says about ownership (FLINK-40710: an old report beside moved splits gave two
   owners); the others see nothing.
 
@@ -45,7 +45,7 @@ class Recovery(Generic[SplitT]):
         back: subtask → splits that it owned and cannot know of.
         released: revoked splits that the hosts have let go of, at their final positions.
         guessed: of `back`, those that were given without knowing that the hosts hold anything, and
-            that nobody ever had; None if there is nothing that was not known.
+            that no one ever had; None if there is nothing that was not known.
     """
 
     state: CoordinatorState[SplitT]
@@ -60,11 +60,11 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     """Return the hosts that keep the gate closed for registered hosts; empty if no host waits."""
     phases = {name: host.phase for name, host in state.hosts.items()}
     # Beside an active host a recovery is partial: it gives the host what it owns, and waits for
-    # nobody.
+    # no one.
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return ()
     there = {HostPhase.RECOVERING}
-    # Nobody can hold anything at a first start, so a host that cannot start delays no other. After
+    # No one can hold anything at a first start, so a host that cannot start delays no other. After
     # a loss, a host that is not there yet may hold splits.
     if not (state.has_history or state.lineage > 1):
         there.add(HostPhase.EXPECTED)  # what was never there holds nothing
@@ -79,7 +79,7 @@ def _may_be_missed(host: HostState) -> bool:
     """Whether a gate waits for a host in this role.
 
     One that joins gets its readers when it comes. From one that leaves everything is revoked
-    already, unless it has never spoken in this lineage: then nobody knows yet what it holds.
+    already, unless it has never spoken in this lineage: then no one knows yet what it holds.
     """
     return host.role is HostRole.MEMBER or (host.is_on_its_way_out and not host.known_from)
 
@@ -132,8 +132,8 @@ def recover(
     # adoption are.
     guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
     state = _activate(_without(state, gone), reports)
-    # Until somebody decides about a split that has no owner, the hosts keep its position. Hosts
-    # that go on may retain what comes back from this one.
+    # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
+    # that continue may retain what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)
     state = replace(state, retained=state.retained | homeless)
     readers = _readers(
@@ -200,7 +200,7 @@ def _reported_ids(reports: Mapping[str, HostReport]) -> frozenset[SplitId]:
 def _furthest(reports: Mapping[str, HostReport], split: SplitT, *, is_guess: bool) -> Position:
     """The furthest that anybody has read this very split; a former one of its id does not count.
 
-    The start position of a split that nobody ever had is a guess, and any report is better.
+    The start position of a split that no one ever had is a guess, and any report is better.
     """
     split_id = split.split_id
     matching = [
@@ -244,7 +244,7 @@ def _apply_positions(
 ) -> CoordinatorState[SplitT]:
     """Positions of splits of the recovering hosts.
 
-    Splits of hosts that go on are not touched at all.
+    Splits of hosts that continue are not touched at all.
 
     What was decided knowing the host is compared with its report epoch by epoch. What was decided
     before the host had ever registered (the state was lost) is a guess: any report is better, also
@@ -255,7 +255,7 @@ def _apply_positions(
     for split_id in known:
         owner = state.owners.get(split_id)
         name = state.host_of(owner) if owner is not None else ""
-        # Nobody has it, or a host that goes on, whose own reports tell where it is.
+        # No one has it, or a host that continues, whose own reports tell where it is.
         if name not in reports:
             continue
         split, report = state.splits[split_id], reports[name]
@@ -331,7 +331,7 @@ def _activate(
 
 
 def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> bool:
-    """Whether a recovering host goes on with a split by its own word.
+    """Whether a recovering host continues with a split by its own word.
 
     If the split was assigned after the epoch of the host's checkpoint, what it holds is of former
     times: it moved away and came back, or is another one by that name. Then the host must be told
@@ -399,7 +399,7 @@ def _unclaimed(
 ) -> list[SplitT]:
     """What hosts hold that run no reader any more, since parallelism fell.
 
-    Others go on where they were.
+    Others continue where they were.
     """
     return [
         _reported_split(source, report, decided, split_id, position)

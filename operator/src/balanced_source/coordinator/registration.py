@@ -25,7 +25,7 @@ def is_ahead(state: CoordinatorState[SplitT], report: HostReport) -> bool:
     Then the state is an older copy.
 
     A host that has registered in this lineage has only adopted epochs of it. If it holds a later
-    epoch than ours, or other owners in the same epoch, somebody published after our copy was made.
+    epoch than ours, or other owners in the same epoch, someone published after our copy was made.
     """
     # Lineages only grow, so a later one was begun after our copy was made.
     if report.lineage != state.lineage:
@@ -54,7 +54,7 @@ def is_outdated(
     Then the state is an older copy.
 
     The state is stored before an assignment is published, so the assignment is never ahead of it.
-    Where there is no assignment any more, nobody can tell: then the state is not trusted either,
+    Where there is no assignment any more, no one can tell: then the state is not trusted either,
     unless nothing was ever decided and no document speaks of a former lineage (`lineage` is beyond
     all that were seen).
     """

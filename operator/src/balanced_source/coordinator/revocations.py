@@ -33,7 +33,7 @@ def let_go(
         is_done: whether a host has adopted an epoch without the split.
 
     Returns:
-        The state, and those of the splits that nobody owns, sorted.
+        The state, and those of the splits that no one owns, sorted.
     """
     done = {s: r for s, r in state.revoking.items() if r.host in reports and is_done(r)}
     # Each acknowledgement asks, and seldom is anything on its way.

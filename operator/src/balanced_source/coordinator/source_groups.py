@@ -20,7 +20,7 @@ TELL_INTERVAL: Final = 1.0
 """Seconds between two things that a source is told, at least."""
 
 STEPS: Final = 4
-"""A source is told anew when the others have moved by 1/4 of its drift."""
+"""A source is told again when the others have moved by 1/4 of its drift."""
 
 SIGNS_OF_LIFE: Final = 3
 """Within the idle timeout, while others hold a source back without moving, or it would take the
@@ -46,7 +46,7 @@ class SourceGroups(Generic[KeyT]):
     _members: dict[KeyT, _Member] = field(default_factory=dict)
 
     def hear(self, key: KeyT, report: SourceWatermark, *, stamp: Hashable, now: float) -> bool:
-        """A source says how far it is. The same `stamp` again is no sign of life, and False."""
+        """A source says how far it is. The same `stamp` again is not a sign of life, and False."""
         known = self._members.get(key)
         # What it was told before is of the other group.
         if known is None or known.report.group != report.group:
@@ -73,7 +73,7 @@ class SourceGroups(Generic[KeyT]):
             (
                 other.report.watermark
                 for _, other in self._others(key)
-                # A source that is gone or hangs must not hold the others for ever.
+                # A source that is gone or hangs must not hold the others forever.
                 if now - other.heard_at < patience
             ),
             default=MAX_WATERMARK,
@@ -91,7 +91,7 @@ class SourceGroups(Generic[KeyT]):
         # No more often than once in a while: each word is a write to the API server.
         if self._is_news(member, wanted):
             return max(0.0, TELL_INTERVAL - since)
-        # Nobody holds it back, so it need not know whether the operator is still there.
+        # No one holds it back, so it need not know whether the operator is still there.
         if wanted == MAX_WATERMARK:
             return None
         return max(0.0, TELL_INTERVAL - since, member.report.idle_timeout / SIGNS_OF_LIFE - since)

@@ -119,7 +119,7 @@ def reported_position(report: HostReport, split: SplitT) -> Position:
     """Return the position of a split as its holder reports it.
 
     What a host reads counts as it says, also backwards: its Spark checkpoint is the truth. What it
-    only retains may be older than what somebody else has read since, so there the newer of both
+    only retains may be older than what someone else has read since, so there the newer of both
     counts.
     """
     split_id = split.split_id
@@ -143,7 +143,7 @@ def believed_position(
         split: owned by one of its readers, at the position when it was assigned.
         since: first epoch with the split; None if the host has adopted it. A report of an earlier
             epoch tells of former times: what it retains may be of another split by that name, and
-            what it reads of the same before somebody else read on, or of a predecessor that was
+            what it reads of the same before someone else read on, or of a predecessor that was
             taken for dead too early. So that can only move it forward.
         is_reclaimed: see `CoordinatorState`.
     """
@@ -238,7 +238,7 @@ class CoordinatorState(Generic[SplitT]):
     def holder_of(self, split_id: SplitId) -> str | None:
         """The host that a split was given to, and that has not let go of it.
 
-        None if nobody has it.
+        None if no one has it.
         """
         if (revocation := self.revoking.get(split_id)) is not None:
             return revocation.host
@@ -250,7 +250,7 @@ class CoordinatorState(Generic[SplitT]):
 
         Cheap for many splits.
         """
-        # Looked up once: `holder_of` would ask for the members anew for each of 100,000 splits.
+        # Looked up once: `holder_of` would ask for the members again for each of 100,000 splits.
         revoking, owners, subtasks = self.revoking, self.owners, frozenset(self.subtasks_of(host))
 
         def is_held(split_id: SplitId) -> bool:

@@ -2,7 +2,7 @@
 
 A checkpoint, here, is an epoch that a reader host has adopted durably: from then on the splits of
 that epoch are in its Spark checkpoint, and it reports them itself after a restart. What was
-assigned in later epochs is *uncovered*: nobody but the coordinator knows of it, so exactly that
+assigned in later epochs is *uncovered*: no one but the coordinator knows of it, so exactly that
 must come back when the host is lost.
 """
 

@@ -16,8 +16,8 @@ class AttributeTable:
 
     Recomputes only those of splits whose objects have changed.
 
-    As long as nothing is different it stays the same object, so that whoever compares two versions
-    sees it at once.
+    As long as nothing is different it stays the same object, so that a caller that compares two
+    versions sees it at once.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ def assignment_of(
             name for name, host in state.hosts.items() if host.role is not HostRole.MEMBER
         ),
         owners=owners,
-        # Only these: what a host has adopted goes on at the host's own position.
+        # Only these: what a host has adopted continues at the host's own position.
         starts=state.positions(since),
         since=since,
         # The whole table where every split is visible, so that it need not be copied.
@@ -125,6 +125,6 @@ def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:
         split_id: owner
         for split_id, owner in state.owners.items()
         if (revocation := state.revoking.get(split_id)) is None
-        # Its holder may read on when it gets the split back: nobody else has it.
+        # Its holder may read on when it gets the split back: no one else has it.
         or revocation.host == state.host_of(owner)
     }

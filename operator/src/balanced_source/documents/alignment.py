@@ -3,7 +3,7 @@
 How far in event time they are.
 
 Times are milliseconds since the epoch. Two values are none: `MIN_WATERMARK` for "not known yet",
-which holds everybody, and `MAX_WATERMARK` for "idle", which holds nobody (so the least of all is
+which holds everybody, and `MAX_WATERMARK` for "idle", which holds no one (so the least of all is
 what counts, as in FLIP-182).
 """
 

@@ -61,8 +61,8 @@ class Assignment:
         look_ahead: splits that a host asks for on behalf of each of its readers, see
             `Source.look_ahead`; 0 if readers do not ask.
         report_within: seconds after which a host that could not report plans no further
-            micro-batch, because others may get its splits; None if it goes on. It changes without a
-            new epoch.
+            micro-batch, because others may get its splits; None if it continues. It changes without
+            a new epoch.
         calls: what the operator asks a driver to call, see `documents.calls`. It changes without a
             new epoch.
     """
@@ -129,7 +129,7 @@ def encode(assignment: Assignment, *, source: str) -> str:
 def version_of(assignment: Assignment) -> int:
     """The lowest version that can say it.
 
-    Drivers of older images go on reading sources that need nothing newer.
+    Drivers of older images continue reading sources that need nothing newer.
     """
     # The newest need decides. A driver that ignored idle hosts would number its readers
     # differently.

@@ -1,7 +1,7 @@
 """Calls that the operator asks a driver to make, and the driver's answers.
 
 A call stands in the assignment until its answer has come; the answer stands in the report until the
-call is gone. A large result is cut into pages, of which the operator asks for one after the other.
+call is gone. A large result is cut into pages, which the operator requests in turn.
 A page belongs to one result: another driver, or a second attempt, may list something else.
 """
 
@@ -46,7 +46,7 @@ class CallError:
         message: for people; nothing secret.
         reason: CamelCase word for a condition.
         scope: part of the source that failed.
-        is_refused: whether somebody has to act first.
+        is_refused: whether someone has to act first.
     """
 
     message: str

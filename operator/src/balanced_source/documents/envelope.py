@@ -86,7 +86,7 @@ def decode(kind: DocumentKind, text: str, *, source: str | None = None) -> Json:
         raise CorruptDocumentError(
             f"{kind.name}: changed by another program since it was written (digest differs)"
         )
-    # A source that was created again under the same name must not go on from its predecessor's
+    # A source that was created again under the same name must not continue from its predecessor's
     # documents.
     if source is not None and content["source"] != source:
         raise CorruptDocumentError(

@@ -64,5 +64,5 @@ def from_metrics(metrics: Mapping[str, Any]) -> Lags:
 
 
 def _checked(lags: Mapping[Any, Any]) -> dict[Any, int | None]:
-    """Replace what is no number of records by None."""
+    """Replace what is not a number of records by None."""
     return {key: lag if type(lag) is int and lag >= 0 else None for key, lag in lags.items()}

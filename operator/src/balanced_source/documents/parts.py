@@ -2,8 +2,8 @@
 
 Parts have fixed names, so that a role can name them (``resourceNames``); what is in them is known
 by its digest. A writer fills parts that the stored head does not name, then replaces the head:
-whoever reads head first and parts after finds either what the head promises, or a part whose digest
-differs, and reads the head again.
+a process that reads head first and parts after finds either what the head promises, or a part whose
+digest differs, and reads the head again.
 """
 
 import base64

@@ -59,7 +59,7 @@ class ProcessingTime:
 
 @dataclass(frozen=True, slots=True)
 class AvailableNow:
-    """Read what is there when the query starts, then end."""
+    """Read the available records when the query starts, then end."""
 
 
 Trigger: TypeAlias = ProcessingTime | AvailableNow
@@ -91,7 +91,7 @@ class Pipeline:
         trigger: when micro-batches run.
         transform: ``module:function``; None changes nothing.
         columns: of the rows, in this order; None for those that the connector chooses.
-        max_records_per_reader: from so many records on, a reader's surplus is read by others; None
+        max_records_per_reader: above this many records, a reader's surplus is read by others; None
             for no limit.
         executor_patience: longest wait for executors, as a duration; None for the default.
         alignment: see `EventTimeAlignment`; None for none.

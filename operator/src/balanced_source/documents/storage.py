@@ -53,8 +53,8 @@ def base_of(source: str, host: str = FIRST_HOST, *, uid: str = "") -> str:
 
     For `orders` and host 2, such as ``orders-h2-5b1f7c``.
 
-    The suffix of a further host depends on the source's uid, so it is no name that another source
-    has by chance.
+    The suffix of a further host depends on the source's uid, so it is not a name that another
+    source has by chance.
     """
     if host == FIRST_HOST:
         return source

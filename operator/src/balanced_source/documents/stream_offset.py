@@ -58,7 +58,7 @@ class StreamOffset:
         positions: split → first record that is not read yet. With a `journal`: before this
             micro-batch; what it has read is in the journal.
         starts: splits that were not held before this micro-batch → where it starts to read them.
-        retained: revoked splits → position to go on from if they return.
+        retained: revoked splits → position to continue from if they return.
         attributes: what readers must know of all these splits besides their position; only where
             there is anything.
         max_records_per_reader: whether and from how many records on a reader's surplus is read by
@@ -127,7 +127,7 @@ def to_json(offset: StreamOffset, *, encode_map: EncodeMap = columns.encode_map)
 
 
 def _version(offset: StreamOffset) -> int:
-    # The oldest version that can say it: a downgrade goes on wherever nothing newer is needed.
+    # The oldest version that can say it: a downgrade continues wherever nothing newer is needed.
     if any(offset.term_ends.values()):
         return VERSION
     if offset.journal is not None:

@@ -13,9 +13,9 @@ from balanced_source.errors import ContractViolationError
 
 
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
-    """The offset from which the first micro-batch of the new epoch goes on.
+    """The offset from which the first micro-batch of the new epoch continues.
 
-    Positions come from the reader: what the host holds goes on where it is. A split that was
+    Positions come from the reader: what the host holds continues where it is. A split that was
     assigned after the host's last adoption starts at the assignment's position, whatever the host
     has by that name; only where the assignment names it as retained the newer of both counts: the
     operator may not have heard of the last progress before it took the split away. Positions of a
@@ -28,7 +28,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     owned = owned_by(assignment, host)
     fresh = {s: _start(offset, assignment, s) for s in owned if not _goes_on(offset, assignment, s)}
     positions = {s: fresh[s] if s in fresh else offset.positions[s] for s in owned}
-    # A host that gives a split away keeps its position until the next host has it, or nobody but
+    # A host that gives a split away keeps its position until the next host has it, or no one but
     # the operator would know it.
     held = {**offset.retained, **offset.positions}
     retained = {s: held[s] for s in _kept(assignment) if s in held and s not in owned}
@@ -70,7 +70,7 @@ def _kept(assignment: Assignment) -> frozenset[SplitId]:
 
 
 def go_on(offset: StreamOffset) -> StreamOffset:
-    """The offset from which a further micro-batch of the same epoch goes on."""
+    """The offset from which a further micro-batch of the same epoch continues."""
     # Starts count in the micro-batch that adopts an epoch only. Repeated, they would read records
     # again.
     return replace(offset, starts={}, closings=0) if offset.starts or offset.closings else offset
@@ -105,7 +105,7 @@ def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:
 def _kept_journal(
     point: JournalPoint | None, split_ids: AbstractSet[SplitId]
 ) -> JournalPoint | None:
-    """What stays true of a journal: a split that starts anew is not finished."""
+    """What stays true of a journal: a split that starts again is not finished."""
     return None if point is None else replace(point, finished=point.finished & split_ids)
 
 

@@ -74,7 +74,7 @@ def slowest(
 ) -> int | None:
     """How far the slowest active split is; `MAX_WATERMARK`: none is active.
 
-    None: that cannot be told, and nobody goes on. Not even what was admitted before is read, or a
+    None: that cannot be told, and no one continues. Not even what was admitted before is read, or a
         split is read to its
     end of which no time is known.
 
@@ -85,13 +85,13 @@ def slowest(
         following: see there, of `aligned`.
         last_seen: newest time known of splits that are read to their end; one without any holds all
             others, until something arrives there or it is idle.
-        idle: splits that hold nobody back: nothing arrived there for too long.
+        idle: splits that hold no one back: nothing arrived there for too long.
     """
     least = MAX_WATERMARK
     for split_id, mark in watermarks(aligned, positions, ends, following).items():
         if mark == aligned:
             return None
-        # An idle split holds nobody back. One beyond what is admitted is ahead, not behind.
+        # An idle split holds no one back. One beyond what is admitted is ahead, not behind.
         if mark is None and (split_id in idle or positions[split_id] < ends.get(split_id, 0)):
             continue
         time = mark if mark is not None else last_seen.get(split_id)

@@ -22,7 +22,7 @@ def is_finished(offset: StreamOffset, assignment: Assignment) -> bool:
     # A host without readers may get some again, so it waits until the source has ended.
     if not assignment.no_more_splits.issuperset(offset.readers or range(assignment.parallelism)):
         return False
-    # Its reader found the end, which nobody knew before: such a split has no stop.
+    # Its reader found the end, which no one knew before: such a split has no stop.
     done = offset.journal.finished if offset.journal is not None else frozenset()
     left = [s for s in offset.positions if s not in done]
     stops = {s: assignment.attributes.get(s, {}).get(STOP) for s in left}
@@ -45,7 +45,7 @@ def with_ends(offset: StreamOffset) -> Mapping[SplitId, Mapping[str, Json]]:
 
     A split that turned out to be at its end has that as its stop.
 
-    So a report says which splits are read, also those whose ends nobody knew before.
+    So a report says which splits are read, also those whose ends no one knew before.
     """
     done = offset.journal.finished if offset.journal is not None else frozenset()
     known = offset.attributes

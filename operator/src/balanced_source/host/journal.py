@@ -19,7 +19,7 @@ from balanced_source.documents.journal import JournalRecord, RecordKey
 from balanced_source.errors import ContractViolationError, JournalError
 
 MAX_STEPS: Final = 16
-"""Steps of one attempt: a store that loses every answer must not keep a task for ever."""
+"""Steps of one attempt: a store that loses every answer must not keep a task forever."""
 
 
 class SealResult(enum.Enum):

@@ -144,7 +144,7 @@ def next_end(base: StreamOffset, point: JournalPoint) -> StreamOffset:
     return replace(
         base,
         journal=replace(point, finished=finished | _stopped(base)),
-        # Ranges cannot be cut between readers while nobody knows where they end.
+        # Ranges cannot be cut between readers while no one knows where they end.
         max_records_per_reader=None,
     )
 

@@ -5,9 +5,9 @@ same positions. The leader answers one question: where do the records of a leade
 before it, end in your log now? Two logs that both have records of a leadership agree up to the end
 of the shorter part of it, because it had one leader. So the check asks for the newest leadership
 that was read. If the leader has no records of it, it names the newest former one that it has, and
-the check goes on with the newest one at or before that of which it knows where it ended in the log
-that was read. Asking once is not enough: two leaders in a row may each have records that the other
-one never saw (KIP-279).
+the check continues with the newest one at or before that of which it knows where it ended in the
+log that was read. Asking once is not enough: two leaders in a row may each have records that the
+other one never saw (KIP-279).
 """
 
 from typing import Final, NamedTuple
@@ -141,7 +141,7 @@ class LogCheck:
         """Go down from the present leadership: of which ones since `common` has nothing been heard?
 
         What is known of former ones counts for what was read. If it is about records behind that,
-        which another leader may have replaced, the questions go on until an answer is about what
+        which another leader may have replaced, the questions continue until an answer is about what
         was read.
         """
         is_stale = any(end.end >= self._parted for end in self._mark.past if end.term < common.term)

@@ -61,7 +61,7 @@ class ReaderHost:
             return self
         if assignment.lineage > self.lineage:
             # A host that is alone gets its splits back and reads on. Whoever counts events now has
-            # begun anew.
+            # begun again.
             is_alone = len(assignment.incarnations) == 1
             phase = (
                 self.phase
@@ -105,7 +105,7 @@ class ReaderHost:
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:
-        """Where the next micro-batch goes on, with the newest assignment adopted.
+        """Where the next micro-batch continues, with the newest assignment adopted.
 
         None while nothing may be read.
 

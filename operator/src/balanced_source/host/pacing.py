@@ -67,7 +67,7 @@ def paced(
         return Pace(positions)
     idle = [reader for reader in base.readers if reader not in shares]
     expecting = [reader for reader in idle if reader not in no_more_splits]
-    # Readers that have splits may not have asked for more yet, so nobody has told them.
+    # Readers that have splits may not have asked for more yet, so no one has told them.
     if idle and not expecting:
         is_long = max(times.values()) > WAITING
         is_cut = is_long and all(may_cut(s) for splits in shares.values() for s in splits)
@@ -96,7 +96,7 @@ def _within(
     # Begun ones first: their readers would open them in each micro-batch otherwise.
     for split_id in sorted(splits, key=lambda s: held[s] == 0):
         extent = positions[split_id] - held[split_id]
-        # A reader that stood still would wait for ever for a budget that is large enough.
+        # A reader that stood still would wait forever for a budget that is large enough.
         is_first = all(found[s] == held[s] for s in found)
         if extent <= budget or (is_first and not may_cut(split_id)):
             found[split_id] = positions[split_id]

@@ -101,8 +101,8 @@ class ReaderFigures:
 def for_report(figures: Mapping[int, ReaderFigures]) -> dict[str, Json]:
     """Return the part of a report's `metrics`; nothing without figures, or with too many readers.
 
-    Totals and not rates: whoever reads two reports knows what was between them, and nothing is lost
-    with a report that nobody saw.
+    Totals and not rates: a program that reads two reports knows what was between them, and nothing
+    is lost with a report that no one saw.
     """
     if not figures or len(figures) > MOST_READERS:
         return {}

@@ -15,7 +15,7 @@ class SplitPhase(enum.Enum):
     ASSIGNED: it has an owner. Its former host may have to let go of it first; until then it is
         published as pending.
     LEAVING: it has no owner any more, and its host has not let go of it yet.
-    RETAINED: it is gone; should it return until a deadline, it goes on where it was.
+    RETAINED: it is gone; should it return until a deadline, it continues where it was.
     """
 
     UNKNOWN = "Unknown"

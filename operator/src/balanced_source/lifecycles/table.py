@@ -26,7 +26,7 @@ class Lifecycle(Generic[PhaseT, EventT]):
     What is not in the table cannot happen.
 
     Attributes:
-        name: of that which lives.
+        name: of the object whose life cycle this is.
         first: phase in which it begins.
         moves: the table.
     """

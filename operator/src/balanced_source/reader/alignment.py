@@ -2,8 +2,8 @@
 
 Splits of a group that are too far ahead wait for the others.
 
-Pure and without a clock: members report, somebody asks now and then what to pause and what to go on
-with.
+Pure and without a clock: members report, someone asks now and then what to pause and what to
+continue with.
 """
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -19,7 +19,7 @@ MemberT = TypeVar("MemberT", bound=Hashable)
 
 @dataclass(slots=True)
 class AlignmentGroup(Generic[MemberT]):
-    """Members (readers, or sources) that shall not drift apart in event time.
+    """Members (readers, or sources) that must not drift apart in event time.
 
     Attributes:
         name: of the group.
@@ -47,14 +47,14 @@ class AlignmentGroup(Generic[MemberT]):
             self._members.put(member, watermark)
 
     def leave(self, member: MemberT) -> None:
-        """A member is gone: nobody waits for it any more."""
+        """A member is gone: no one waits for it any more."""
         self._members.discard(member)
 
     @property
     def max_allowed(self) -> int:
         """Watermark beyond which splits are paused.
 
-        No limit while nobody, or only idle members, take part.
+        No limit while no one, or only idle members, take part.
         """
         slowest = self._members.value
         return MAX_WATERMARK if slowest is None else min(MAX_WATERMARK, slowest + self.max_drift)

@@ -156,7 +156,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         assert self._fetched is not None  # noqa: S101 - the caller has looked
         records = self._fetched.records
         while self._current is not None or self._next_split(output):
-            # Records of an earlier addition belong to nobody: the split may be another reader's by
+            # Records of an earlier addition belong to no one: the split may be another reader's by
             # now.
             element = records.next_record_from_split() if self._is_mine(self._current) else None
             if element is not None and self._current is not None and self._output is not None:
@@ -189,7 +189,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._fetched.records.recycle()
         self._fetched = None
         if finished:
-            # Nobody must wait for the watermark of a split that has ended.
+            # No one must wait for the watermark of a split that has ended.
             for split_id in finished:
                 output.release_output_for_split(split_id)
             self.on_splits_finished({split_id: self._forget(split_id) for split_id in finished})

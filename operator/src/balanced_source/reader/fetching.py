@@ -1,10 +1,10 @@
 """Split readers with what waits to be told to them.
 
-Pure, so that a thread, or nobody else, can drive them.
+Pure, so that a thread, or no one else, can drive them.
 
 Three shapes of work, for one reader: one split after another; one split reader over many splits;
-one split reader per split. Whoever drives them guards `begin`, `end` and everything that changes
-splits by one lock, and calls `execute` without it.
+one split reader per split. The code that drives them guards `begin`, `end` and everything that
+changes splits by one lock, and calls `execute` without it.
 """
 
 import enum
@@ -42,7 +42,7 @@ class Fetched(Generic[E]):
     Attributes:
         records: what it brought.
         generations: split → the addition that it was read for; records of a split that was taken
-            away and given back meanwhile belong to nobody.
+            away and given back meanwhile belong to no one.
     """
 
     records: RecordsWithSplitIds[E]
@@ -50,7 +50,7 @@ class Fetched(Generic[E]):
 
 
 class Fetchers(Protocol[E, SplitT_contra]):
-    """What a `SourceReaderBase` needs of whoever drives its split readers.
+    """What a `SourceReaderBase` needs of the code that drives its split readers.
 
     No method blocks for long.
     """
@@ -66,7 +66,7 @@ class Fetchers(Protocol[E, SplitT_contra]):
     def pause_or_resume_splits(
         self, to_pause: Collection[SplitId], to_resume: Collection[SplitId]
     ) -> None:
-        """Stop reading some for a while, go on with others."""
+        """Stop reading some for a while, continue with others."""
         ...
 
     def poll(self) -> "Fetched[E] | None":
@@ -171,7 +171,7 @@ class SplitFetcher(Generic[E, SplitT]):
             changes=tuple(change for change in (removals, added) if change.splits),
             to_pause=to_pause,
             to_resume=to_resume,
-            # As of now: records of a split that is taken away during the fetch belong to nobody.
+            # As of now: records of a split that is taken away during the fetch belong to no one.
             generations={
                 split_id: generation for split_id, (_, generation) in self._active.items()
             },
@@ -202,7 +202,7 @@ class SplitFetcher(Generic[E, SplitT]):
     def _next_additions(self) -> list[SplitId]:
         if not self.is_sequential:
             return list(self._waiting)
-        # One after the other: the next split is told when the reader is done with the one before.
+        # In turn: the next split is told when the reader is done with the one before.
         return [] if self._active else list(self._waiting)[:1]
 
     def _pause_changes(self) -> tuple[tuple[SplitT, ...], tuple[SplitT, ...]]:
@@ -226,8 +226,8 @@ class FetcherSet(Generic[E, SplitT]):
     Attributes:
         make_reader: makes a split reader.
         threading: how splits are spread over them.
-        may_drift: whether splits that shall be paused go on where their split reader cannot pause
-            (`SplitReader.can_pause`); otherwise that is an error. It is Flink's
+        may_drift: whether splits that must be paused continue where their split reader cannot
+            pause (`SplitReader.can_pause`); otherwise that is an error. It is Flink's
             ``pipeline.watermark-alignment.allow-unaligned-source-splits``.
     """
 
@@ -273,7 +273,7 @@ class FetcherSet(Generic[E, SplitT]):
     def retire(self, fetcher: SplitFetcher[E, SplitT]) -> bool:
         """Whether a fetcher is not needed any more, and was taken out.
 
-        Whoever drives it closes its split reader.
+        The code that drives it closes its split reader.
         """
         if self.threading is not Threading.ONE_PER_SPLIT or fetcher.split_ids:
             return False

@@ -48,7 +48,7 @@ class _Reader(Generic[T]):
             self.output.mark_splits_idle(self.idleness.look(now, activity, held=held))
 
     def align(self, max_allowed: int) -> None:
-        """Pause splits that are too far ahead, go on with those that are not any more."""
+        """Pause splits that are too far ahead, continue with those that are not any more."""
         if change := self.alignment.check(self.output.split_watermarks(), max_allowed):
             self.reader.pause_or_resume_splits(change.to_pause, change.to_resume)
 
@@ -62,14 +62,14 @@ class ReaderGroup(Generic[T]):
         incarnation: number of this attempt, one more than any seen before in the documents.
         collect: gets each record: subtask, record, timestamp. What it got counts as delivered at
             the next checkpoint.
-        restored: the checkpoint to go on from; empty for a fresh start.
+        restored: the checkpoint to continue from; empty for a fresh start.
         name: of the host within its source.
         location: host name, for readers and reports.
         notify: called by any thread when `poll` is worth calling.
         alignment: what these readers, and maybe those of other groups and sources in this process,
             are members of; None lets splits drift apart.
-        idle_timeout: seconds without anything from a split after which nobody waits for its
-            watermark; None: for ever.
+        idle_timeout: seconds without anything from a split after which no one waits for its
+            watermark; None: forever.
     """
 
     source: Source[Any, Any]
@@ -112,7 +112,7 @@ class ReaderGroup(Generic[T]):
                 silent.
 
         Raises:
-            Exception: a reader failed; close the group and begin anew from the last checkpoint.
+            Exception: a reader failed; close the group and begin again from the last checkpoint.
         """
         has_more = [self._poll(subtask, limit) for subtask in list(self._readers)]
         for entry in self._readers.values():
@@ -156,7 +156,7 @@ class ReaderGroup(Generic[T]):
         self.notify()
 
     def close(self) -> None:
-        """Close all readers; nobody of their alignment group waits for them any more."""
+        """Close all readers; no one of their alignment group waits for them any more."""
         for entry in self._readers.values():
             self._close(entry)
         self._readers.clear()
@@ -191,7 +191,7 @@ class ReaderGroup(Generic[T]):
             entry.align(group.max_allowed)
 
     def _positions(self) -> Mapping[SplitId, Position]:
-        """Where each split goes on.
+        """Where each split continues.
 
         One that its reader does not have any more was read to its end.
         """
@@ -205,7 +205,7 @@ class ReaderGroup(Generic[T]):
 
     def _end(self, offset: StreamOffset, split_id: SplitId) -> Position:
         if offset.owners[split_id] not in self._readers:
-            return offset.positions[split_id]  # nobody reads before the first assignment
+            return offset.positions[split_id]  # no one reads before the first assignment
         split = self._split(offset, split_id)
         return split.stopping_position if isinstance(split, BoundedSplit) else split.position
 

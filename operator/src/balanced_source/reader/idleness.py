@@ -29,13 +29,13 @@ class SplitIdleness:
     ) -> tuple[SplitId, ...]:
         """Splits that are idle by now.
 
-        One that is seen for the first time, or was active since, begins anew.
+        One that is seen for the first time, or was active since, begins again.
 
         Args:
             now: seconds, not less than at the last look.
             activity: split → how often it has said something; splits that are not in there are
                 forgotten.
-            held: splits that could not say anything since the last look: paused, or nobody took
+            held: splits that could not say anything since the last look: paused, or no one took
                 their records.
         """
         elapsed = 0.0 if self._looked is None else now - self._looked

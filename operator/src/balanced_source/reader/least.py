@@ -43,7 +43,7 @@ class Least(Generic[KeyT]):
             self._drop()
 
     def _drop(self) -> None:
-        # Outdated entries below the top are never popped, so the heap is made anew now and then.
+        # Outdated entries below the top are never popped, so the heap is recreated now and then.
         if len(self._heap) > 2 * len(self._values) + _SLACK:
             self._heap = [(value, serial, key) for key, (value, serial) in self._values.items()]
             heapq.heapify(self._heap)

@@ -23,7 +23,7 @@ class CombinedWatermark(Generic[KeyT]):
     Attributes:
         watermark: of all together; `MIN_WATERMARK` while any active part has none. It stays where
             it is while all are idle, and when a part comes in that is behind it.
-        is_idle: whether there is nobody to wait for: no part is active.
+        is_idle: whether there is no one to wait for: no part is active.
     """
 
     watermark: int = MIN_WATERMARK
@@ -38,7 +38,7 @@ class CombinedWatermark(Generic[KeyT]):
             self._combine(key)
 
     def remove(self, key: KeyT) -> None:
-        """Nobody waits for this part any more."""
+        """No one waits for this part any more."""
         if self._parts.pop(key, None) is not None:
             self._combine(key)
 

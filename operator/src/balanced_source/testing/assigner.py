@@ -93,5 +93,5 @@ class AssignerContract:
         assert AssignerIdentity.from_json(stored) == self.assigner.identity
         assert self.assigner.identity.name
 
-    def test_no_splits_is_no_answer(self) -> None:
+    def test_no_splits_give_an_empty_answer(self) -> None:
         assert place(self.assigner, Placement(parallelism=3, may_move=True)) == {}

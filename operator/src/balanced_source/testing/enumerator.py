@@ -115,7 +115,7 @@ class EnumeratorContract:
             assert world.owners.keys() == self.split_ids()
             assert set(world.owners.values()) <= set(range(parallelism))
 
-    def test_a_host_that_comes_back_goes_on(self) -> None:
+    def test_a_host_that_comes_back_continues(self) -> None:
         world = _World(self, parallelism=3)
         world.settle()
         world.handle(HostLost(host="0", incarnation=world.host.incarnation))

@@ -59,7 +59,7 @@ class RangesHalfContract:
 
         assert _listed(again().read(same)) == self.rows(whole)
 
-    def test_a_range_may_be_cut_anywhere(self) -> None:
+    def test_a_range_can_be_cut_anywhere(self) -> None:
         """A micro-batch ends where the split ended then, and long ranges are shared out."""
         for whole in self.ranges():
             for cut in self.cuts(whole):

@@ -101,7 +101,7 @@ class SourceReaderContract:
             assert list(again) == list(snapshot), "a snapshot changes nothing"
             assert sorted(first.records[:count] + second.records) == sorted(self.all_records())
 
-    def test_what_is_taken_away_goes_on_with_somebody_else(self) -> None:
+    def test_a_removed_split_continues_in_another_reader(self) -> None:
         moving = self.splits()[0]
         with self._running(self.splits()) as first, self._running([]) as second:
             first.until(lambda: bool(first.records))

@@ -167,7 +167,7 @@ class SplitReaderContract:
 
     # --- pausing ----------------------------------------------------------------------------------
 
-    def test_a_paused_split_waits_and_goes_on_where_it_stopped(self) -> None:
+    def test_a_paused_split_waits_and_continues_where_it_stopped(self) -> None:
         first, second, _ = self.splits()
         reading = _Reading(self.make_reader())
         reading.add(first, second)

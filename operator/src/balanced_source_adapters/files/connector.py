@@ -1,6 +1,6 @@
 """Files as a connector; see `Connector`.
 
-Only the driver lists files: the operator lends nobody its disks or roles.
+Only the driver lists files: the operator lends no one its disks or roles.
 """
 
 from collections.abc import Iterator

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FILES: Final = 10
-"""Files that are looked at."""
+"""Files that are checked."""
 
 SAMPLE: Final = 1024 * 1024
-"""Bytes of each file of lines that are looked at."""
+"""Bytes of each file of lines that are checked."""
 
 _SIMPLE: Final = {
     "bool": "BOOLEAN",
@@ -115,7 +115,7 @@ def _csv(lines: bytes, *, header: bool, separator: str) -> "pa.Schema":
 
 
 def _lines(opened: Any, file: File, kind: Format) -> bytes:
-    """Return the first lines of a file, as many as are looked at."""
+    """Return the first lines of a file, as many as are checked."""
     import pyarrow as pa
 
     compression = compression_of(file.path, kind)

@@ -27,7 +27,7 @@ _DIVISORS: Final = {"s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class MeasureError(BalancedSourceError):
-    """A file lacks what is measured; somebody has to act."""
+    """A file lacks what is measured; someone has to act."""
 
 
 def measured(store: FileStore, files: Iterable[File], measure: Measure) -> SwitchPosition:

@@ -25,7 +25,7 @@ from balanced_source_adapters.connectors import installed
 
 
 class HybridConnector(Connector):
-    """Sources that are read one after the other."""
+    """Sources that are read in turn."""
 
     kind: Final = KIND
     operator: Final = "balanced_source_operator.hybrid.half:HybridOperatorHalf"

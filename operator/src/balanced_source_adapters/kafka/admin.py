@@ -45,7 +45,7 @@ from balanced_source_adapters.lazy_log import get_logger
 log = get_logger(__name__)
 
 IDLE: Final = 3600.0
-"""Seconds after which a client that nobody used is given up."""
+"""Seconds after which a client that no one used is given up."""
 
 _keeper: Final = Keeper()
 
@@ -67,13 +67,13 @@ class SharedClients:
     def get(
         self, cluster: KafkaCluster, config: Mapping[str, Any], *, has_statistics: bool
     ) -> ClusterClient:
-        """Return the client for these properties; it is made if nobody has one."""
+        """Return the client for these properties; it is made if no one has one."""
         is_committed = cluster.is_read_committed
         key = (
             cluster.name,
             is_committed,
             has_statistics,
-            # With the values of Secrets: nobody gets a client that has somebody else's credentials.
+            # With the values of Secrets: no one gets a client that has someone else's credentials.
             tuple(sorted((k, repr(v)) for k, v in config.items())),
         )
         with self._lock:
@@ -89,16 +89,16 @@ class SharedClients:
 
 
 class KafkaAdmin:
-    """One admin client per cluster, made anew when the way to reach the cluster changes.
+    """One admin client per cluster, rebuilt when the way to reach the cluster changes.
 
     Thread-safe.
 
     Args:
         secrets: resolves Secrets that clusters name.
         client_id: what brokers see.
-        has_statistics: whether somebody looks at `statistics`.
+        has_statistics: whether someone looks at `statistics`.
         idle: see `IDLE`.
-        keeper: fetches what clients have queued while nobody calls.
+        keeper: fetches what clients have queued while no one calls.
         clients: where clients come from; those of their own if None.
     """
 
@@ -316,11 +316,11 @@ class KafkaAdmin:
         }
 
     def tend(self) -> None:
-        """Fetch what the clients have queued, and give up those that nobody has used for long."""
+        """Fetch what the clients have queued, and give up those that no one has used for long."""
         now = time.monotonic()
         with self._lock:
             idle = [name for name, at in self._used.items() if now - at > self._idle]
-            # Of a cluster that was taken out: it would try to connect for ever. Closed when the
+            # Of a cluster that was taken out: it would try to connect forever. Closed when the
             # lock is free.
             closed = [self._clients.pop(name) for name in idle if name in self._clients]
             for name in idle:

@@ -60,7 +60,7 @@ _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
         "the user needs Describe and Read on the group",
     ),
 }
-"""Errors that somebody has to mend: code → reason of the condition, and what to do."""
+"""Errors that someone has to mend: code → reason of the condition, and what to do."""
 
 
 _SHOWN: Final = 5
@@ -153,7 +153,7 @@ class ClusterClient:
         cluster: name, for errors.
         config: of librdkafka.
         is_read_committed: whether records of open transactions are not there yet.
-        has_statistics: whether somebody looks at `statistics`. If not, none are made: 60 MB a day.
+        has_statistics: whether someone looks at `statistics`. If not, none are made: 60 MB a day.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class ClusterClient:
         """The topics that exist.
 
         They are described by the controller alone, and for some seconds brokers name one that has
-        just died. The client would believe them for ever: it has to ask who the controller is.
+        just died. The client would believe them forever: it has to ask who the controller is.
 
         Args:
             names: of topics.
@@ -433,7 +433,7 @@ class ClusterClient:
         if complaint is not None and time.monotonic() - at > _RECENT:
             complaint = None
         for candidate in (error, complaint):
-            # A request only times out; what its connection complains about, somebody may mend.
+            # A request only times out; what its connection complains about, someone may mend.
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
         why = self._error_text(complaint or error)

@@ -36,7 +36,7 @@ _SETTINGS: Final[Mapping[str, Any]] = {
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
-    "isolation.level": "read_uncommitted",  # an open transaction is no end of a log
+    "isolation.level": "read_uncommitted",  # an open transaction is not a end of a log
     "fetch.message.max.bytes": 1024,
     "queued.max.messages.kbytes": 1024,
     "fetch.wait.max.ms": 10,

@@ -123,7 +123,7 @@ class _Leaders:
         Who failed last time is not waited for.
         """
         with self._lock:
-            # If all of them failed last time there is nobody else to wait for.
+            # If all of them failed last time there is no one else to wait for.
             trusted = [r for r in requests if r.leader not in self._suspects] or list(requests)
         wait([r.head for r in trusted], self._longest, FIRST_COMPLETED)
         if late := [r for r in trusted if not r.head.done()]:
@@ -220,7 +220,7 @@ class OffsetRequests:
             return [s for s in splits if s not in self._due_at or now >= self._due_at[s][0]]
 
     def _renew(self, splits: Iterable[SplitId], timeout: float) -> dict[SplitId, KafkaError]:
-        """Ask for the leaders of partitions anew, where that is due.
+        """Ask for the leaders of partitions again, where that is due.
 
         Errors of those that cannot be asked for.
         """

@@ -16,7 +16,7 @@ def take_topic_id(description: Any) -> str:
     """Return the id of a topic that was just described, as text; frees the id with its description.
 
     Args:
-        description: a `TopicDescription` that nobody else has looked at.
+        description: a `TopicDescription` that no one else has looked at.
     """
     if _references(description) == _EXPECTED + 1:
         ctypes.pythonapi.Py_DecRef(ctypes.py_object(description.topic_id))
@@ -29,4 +29,4 @@ def _references(description: Any) -> int:
 
 
 _EXPECTED: Final = _references(SimpleNamespace(topic_id=object()))
-"""References to an attribute that nobody else holds, counted in the same way by this Python."""
+"""References to an attribute that no one else holds, counted in the same way by this Python."""

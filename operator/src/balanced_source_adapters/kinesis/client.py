@@ -101,7 +101,7 @@ class Batch(NamedTuple):
 
     Attributes:
         records: in their order; may be none although there are more.
-        iterator: to go on with; None at the end of a closed shard.
+        iterator: to continue with; None at the end of a closed shard.
         behind: how far these records are behind the newest, in milliseconds; 0 if there are no more
             now; None: unknown.
     """
@@ -314,7 +314,7 @@ def _client(
     session = botocore.session.Session()
     own: dict[str, Any] = {}
     if credentials is not None:
-        # Nothing of this process: its profile and its endpoints belong to somebody else.
+        # Nothing of this process: its profile and its endpoints belong to someone else.
         session.set_config_variable("profile", None)
         session.set_config_variable("ignore_configured_endpoint_urls", value=True)
         session.set_credentials(

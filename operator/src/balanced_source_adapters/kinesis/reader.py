@@ -107,7 +107,7 @@ class _Reading:
     Attributes:
         split: at the position behind what was fetched.
         key: names the shard for all tasks of the process.
-        iterator: to go on with; None: one is needed.
+        iterator: to continue with; None: one is needed.
         former: sequence number of the record that was read last, which the iterator begins with
             once more; None: it begins behind.
         arrived: see `Fetched`.

@@ -1,10 +1,10 @@
 """What the tasks of a process share of a shard.
 
-How often it may be asked, and iterators to go on with.
+How often it may be asked, and iterators to continue with.
 
-A micro-batch takes less time than an iterator lives. So the next task in this process goes on with
-the iterator that the former one has left, and asks for none. The limits of a shard hold for all
-tasks together.
+A micro-batch takes less time than an iterator lives. So the next task in this process continues
+with the iterator that the former one has left, and asks for none. The limits of a shard hold for
+all tasks together.
 """
 
 import threading
@@ -93,7 +93,7 @@ class SharedShards:
             return delay
 
     def keep(self, key: ShardKey, position: int, iterator: str, now: float) -> None:
-        """Keep the iterator that goes on at a position."""
+        """Keep the iterator that continues at a position."""
         with self._lock:
             iterators = self._of(key).iterators
             iterators[position] = (iterator, now)
@@ -102,7 +102,7 @@ class SharedShards:
                 iterators.popitem(last=False)
 
     def iterator(self, key: ShardKey, position: int, now: float) -> str | None:
-        """Return the iterator that goes on at a position.
+        """Return the iterator that continues at a position.
 
         None if there is none that still lives.
         """

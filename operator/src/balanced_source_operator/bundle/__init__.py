@@ -1,4 +1,4 @@
-"""A support bundle: what somebody needs who helps from afar, without secrets."""
+"""A support bundle: what someone needs who helps from afar, without secrets."""
 
 from balanced_source_operator.bundle.collect import Item, collect
 

@@ -10,8 +10,8 @@ from typing import Any, Final, Protocol
 
 import yaml
 
+from balanced_source.redaction import redacted, redacted_text
 from balanced_source_adapters.version import __version__
-from balanced_source_operator.contract.redaction import redacted, redacted_text
 from balanced_source_operator.doctor import examine
 from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR
 from balanced_source_operator.doctor.finding import ClusterApi, as_text

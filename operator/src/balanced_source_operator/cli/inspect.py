@@ -132,7 +132,7 @@ def _show(
 def _looks(
     look: Look, interval: float | None
 ) -> Iterator[tuple[list[SourceView], dict[str, SourceView]]]:
-    """Yield what is there and, by name, what was there before: once, or again and again."""
+    """Yield what exists and, by name, what existed before: once, or again and again."""
     before: dict[str, SourceView] = {}
     while True:
         views = look()

@@ -1,4 +1,4 @@
-"""``operator`` and ``crd``: commands of whoever runs the operator."""
+"""``operator`` and ``crd``: commands for those who run the operator."""
 
 import os
 from typing import Annotated

@@ -4,8 +4,8 @@ Pods are the truth, its state is a hint.
 
 Known trouble of the Spark operator that shaped it: a change of its spec restarts the job, a write
 while it is being submitted makes a healthy job fail (so it is created and deleted, never written
-to); it can stay in a passing state for ever (so there is a deadline); it can say FAILED while its
-driver lives (so pods are looked at first).
+to); it can stay in a passing state forever (so there is a deadline); it can say FAILED while its
+driver lives (so pods are checked first).
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class Wanted:
 
     Attributes:
         base: name of the source; applications are called ``<base>-<number>``.
-        spec_hash: of the settings that it shall be made from; in several versions, with commas
+        spec_hash: of the settings that it is made from; in several versions, with commas
             between.
         secrets: that readers need; one that is not mounted needs a new application, one too many
             does no harm.
@@ -65,7 +65,7 @@ class Wanted:
         may_start: whether an assignment is published, so that readers would find one.
         may_replace: whether an application that runs may be stopped because its settings changed.
             Hosts of a source take turns.
-        settings: that it shall be made from, for people.
+        settings: that it is made from, for people.
         nonce: of `spec.application.restart`; an application that was made with another one is
             restarted. None asks for nothing.
         hold: what a change of the settings waits for, unless a nonce asks for the restart; None if
@@ -209,7 +209,7 @@ def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
 def _waiting(
     application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float
 ) -> Decision:
-    """An application goes on with its former settings until it may be restarted."""
+    """An application continues with its former settings until it may be restarted."""
     name, is_turn = name_of(application), hold in (_TURN, _HAND_OVER)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(

@@ -122,7 +122,7 @@ def _stored_numbers(previous: Mapping[str, Any]) -> Status:
             {name: previous[name] for name in _NUMBERS if name in previous}
         )
     except ValidationError:
-        return Status()  # edited by somebody
+        return Status()  # edited by someone
 
 
 def _data_loss(facts: Facts) -> list[Condition]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
+from balanced_source.redaction import redacted_text
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import application_name
 
@@ -28,6 +29,9 @@ _CANNOT_START: Final[Mapping[str, str]] = {
     "CrashLoopBackOff": "See the log of the pod",
 }
 """Reasons for which a container waits and that do not pass by themselves, with what to do."""
+
+_LONGEST_MESSAGE: Final = 500
+"""Characters of what a container says about its end."""
 
 
 def diagnose(
@@ -136,7 +140,7 @@ def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
 
 
 def _terminations(pod: Manifest) -> Iterator[str]:
-    """Why containers of a pod ended other than in good order."""
+    """Why containers of a pod ended with an error."""
     name = pod["metadata"]["name"]
     if evicted := pod.get("status", {}).get("reason"):
         yield f"pod {name}: {evicted}: {pod['status'].get('message', '')}".rstrip(": ")
@@ -148,6 +152,16 @@ def _terminations(pod: Manifest) -> Iterator[str]:
                 word = ended.get("reason", "Error")
                 more = ": raise spec.application.driver.memory" if word == "OOMKilled" else ""
                 yield f"pod {name}: {word} (exit code {ended.get('exitCode')}){more}"
+                yield _own_reason(ended)
+
+
+def _own_reason(ended: Mapping[str, Any]) -> str:
+    """Return what a container has left in its termination log, without secrets.
+
+    The packaged application leaves the reason for which it ended.
+    """
+    first, *_ = str(ended.get("message") or "").strip().splitlines() or [""]
+    return redacted_text(first)[:_LONGEST_MESSAGE].strip().rstrip(".")
 
 
 def _containers(pod: Manifest) -> Iterator[Mapping[str, Any]]:

@@ -66,14 +66,14 @@ class Pulses:
         before = self._of.get(host, Liveness())
         self._of[host] = after = before.looked(report, now=now)
         if after.seen != before.seen:
-            # After a time in which nobody was heard, the silence of all hosts counts from now.
+            # After a time in which no one was heard, the silence of all hosts counts from now.
             self._heard_since = now if now - self._heard_at >= ALIVE else self._heard_since
             self._heard_at = now
 
     def silence(self, host: str, *, now: float) -> float:
         """Return the seconds for which a host was silent while others of its source were heard.
 
-        If nobody was heard, the API server or a watch may have been out of reach: that time does
+        If no one was heard, the API server or a watch may have been out of reach: that time does
         not count.
         """
         pulse = self._of.get(host)

@@ -42,7 +42,7 @@ OTHER_SOURCES = Hold(
 
 
 def hold_by_policy(restart: ApplicationRestart, *, now: float) -> Hold | None:
-    """Return what a restart that nobody has asked for by a nonce waits for; None if it may begin.
+    """Return what a restart that no one has asked for by a nonce waits for; None if it may begin.
 
     Args:
         restart: of the spec.

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.contract.redaction import redacted
+from balanced_source.redaction import redacted
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState, is_made_from
 from balanced_source_operator.controller.last_valid import LIMIT
@@ -202,7 +202,7 @@ def is_of_former_times(
 ) -> bool:
     """Whether a report is of a driver that ran before its host was removed and added again.
 
-    Taken for a registration it would give the host splits that nobody reads until its application
+    Taken for a registration it would give the host splits that no one reads until its application
     runs.
     """
     if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
@@ -251,7 +251,7 @@ def memory_of(text: Any) -> TrialMemory:
             refused=None if refused is None else _refused(refused),
         )
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # Another release may have written it: trials begin anew then.
+        # Another release may have written it: trials begin again then.
         return NOTHING
 
 

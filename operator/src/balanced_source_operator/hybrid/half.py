@@ -153,7 +153,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
 
 def _losses(numbers: Mapping[str, int]) -> Iterator[Losses]:
     for kind in installed().kinds:
-        # A connector that is broken, or has no such half, is no part of this source.
+        # A connector that is broken, or has no such half, is not a part of this source.
         with suppress(ConnectorError):
             half = half_of(kind)
             if half.can_be_part:

@@ -110,7 +110,7 @@ class KubernetesClient:
         Returns the number before and after.
 
         Raises:
-            KubernetesError: as `get`, or there is no such object, or somebody else has changed it
+            KubernetesError: as `get`, or there is no such object, or someone else has changed it
                 meanwhile.
         """
         stored = await self.get(kind, namespace, name)
@@ -180,7 +180,7 @@ class KubernetesClient:
                 object_path(kind, _namespace(manifest), _name(manifest)),
                 body=manifest,
                 content_type="application/apply-patch+yaml",
-                # Forced: fields that somebody else has edited are repaired, and not argued about.
+                # Forced: fields that someone else has edited are repaired, and not argued about.
                 query={"fieldManager": MANAGER, "force": "true"},
             )
         except ApiException as error:

@@ -1,7 +1,7 @@
 """Keeps all objects of a kind in memory: one list and one watch, whatever the number of sources.
 
-The pattern, and its name, are those of Kubernetes' client-go. Every change is also told to whoever
-is concerned, so a list that finds something else than the watch has delivered is told as well.
+The pattern, and its name, are those of Kubernetes' client-go. Every change is also told to code
+that is concerned, so a list that finds something else than the watch has delivered is told as well.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from balanced_source_operator.kube.stream import ExpiredError, Stream, WatchEven
 from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
 
 RELIST: Final = 600.0
-"""Seconds after which everything is listed anew, should a watch ever have lost something."""
+"""Seconds after which everything is listed again, should a watch ever have lost something."""
 
 RETRY_FIRST: Final = 1.0
 RETRY_MAX: Final = 15.0
@@ -49,7 +49,7 @@ class Informer:
         tell: gets kind, event and object of each change. It must not change the object.
 
     Attributes:
-        is_live: whether what is kept is what the API server has, but for the time that a watch
+        is_live: whether what is kept is what the API server has, except for the time that a watch
             takes.
         is_unknown: whether the API server does not know this kind.
     """
@@ -99,7 +99,7 @@ class Informer:
                 pause = min(2 * pause, RETRY_MAX)
 
     def _failed(self, error: Exception, revision: str) -> str:
-        """Note a failure; return the revision from which the watch may go on.
+        """Note a failure; return the revision from which the watch may continue.
 
         Objects of a kind that is unknown stay: an API server that has just started may not know it
         for a moment.
@@ -177,7 +177,7 @@ class Informer:
 
 
 def slim(kind: ResourceKind, manifest: Manifest) -> Manifest:
-    """Return an object without what nobody here reads: thousands of them are kept."""
+    """Return an object without what no one here reads: thousands of them are kept."""
     metadata = {
         name: value for name, value in manifest["metadata"].items() if name != "managedFields"
     }

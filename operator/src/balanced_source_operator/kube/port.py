@@ -15,7 +15,7 @@ class KubernetesError(BalancedSourceError):
 
 
 class ConflictError(KubernetesError):
-    """The object was changed, or made, by somebody else meanwhile (409)."""
+    """The object was changed, or made, by someone else meanwhile (409)."""
 
 
 class RefusedError(KubernetesError):

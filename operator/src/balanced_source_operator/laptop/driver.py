@@ -95,7 +95,7 @@ class LaptopDriver:
             env={**os.environ, **to_variables(environment), "PYTHONPATH": _joined(python_path)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            # Into a file: Spark's log would hide the picture, and a pipe that nobody reads would
+            # Into a file: Spark's log would hide the picture, and a pipe that no one reads would
             # block it.
             stderr=self.log.open("wb"),
             text=True,

@@ -74,7 +74,7 @@ def _head(progress: QueryProgress) -> Text:
 
 
 def _bar(view: SourceView, progress: QueryProgress) -> RenderableType:
-    """How much of what is there has been read by this run."""
+    """How much of the source has been read by this run."""
     if view.lag is None or progress.rows + view.lag == 0:
         return ProgressBar(total=None, pulse=True, width=60)
     return ProgressBar(total=progress.rows + view.lag, completed=progress.rows, width=60)

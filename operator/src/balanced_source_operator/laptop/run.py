@@ -19,6 +19,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
 from balanced_source_operator.spec import BalancedSourceSpec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.views import gather
 from balanced_source_operator.views.model import SourceView
 
@@ -48,6 +49,7 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> i
     environment = local_environment(name, spec, file)
     # Before anything is started or written: what is missing is said at once.
     check_prerequisites()
+    check_sink(spec.application)
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
     with _page(name, page_port, where) as publish, _serving(file, where) as operator:

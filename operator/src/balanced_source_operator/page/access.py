@@ -45,13 +45,13 @@ class AccessError(BalancedSourceError):
 
 
 class Guest(Protocol):
-    """Somebody who may look."""
+    """Someone who may look."""
 
     async def may_see(self, namespace: str) -> bool:
         """Return whether sources of a namespace are shown.
 
         Raises:
-            AccessError: nobody knows.
+            AccessError: no one knows.
         """
         ...
 

@@ -24,7 +24,7 @@ LOOPBACK: Final = "127.0.0.1"
 _NAMES: Final = frozenset({"127.0.0.1", "localhost"})
 """Hosts by which a local page is opened.
 
-A name of somebody else that leads here (DNS rebinding) is not answered.
+A name of someone else that leads here (DNS rebinding) is not answered.
 """
 
 _START: Final = 30.0
@@ -116,7 +116,7 @@ class _PageThread:
             raise self._failure
 
     def publish(self, seen: Seen) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody looks any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no one looks any more
             self._loop.call_soon_threadsafe(self._board.turned, self._source, lambda: seen)
 
     def stop(self) -> None:

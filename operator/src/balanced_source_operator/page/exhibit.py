@@ -34,7 +34,7 @@ Body = dict[str, Any]
 class Exhibit:
     """Mutable; of one source.
 
-    Keeps 360 points and 50 epochs, and nothing per split unless somebody looks at splits.
+    Keeps 360 points and 50 epochs, and nothing per split unless someone looks at splits.
     """
 
     def __init__(self, namespace: str, name: str) -> None:
@@ -55,7 +55,7 @@ class Exhibit:
         self._series.add(at, _lag(seen), seen.reports if is_heard else {})
 
     def forget_splits(self) -> None:
-        """Drop what is kept per split: nobody looks any more."""
+        """Drop what is kept per split: no one looks any more."""
         self._views = (None, None)
 
     @property
@@ -186,7 +186,7 @@ def _is_current(seen: Seen, host: str) -> bool:
 def _acknowledged(seen: Seen) -> int | None:
     """Return the newest epoch that all hosts have adopted.
 
-    None if there is none, or nobody knows.
+    None if there is none, or no one knows.
     """
     if seen.status:
         return seen.status.get("acknowledgedEpoch") or None

@@ -203,7 +203,7 @@ class StatusPage:
                     break
                 for part in await feed.news(guest):
                     await response.write(part)
-                # A source in turmoil changes many times a second, which nobody can read.
+                # A source in turmoil changes many times a second, which no one can read.
                 await asyncio.sleep(_PACE)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_HEARTBEAT):

@@ -20,7 +20,7 @@ class Feed:
         """Return the events to send. Empty if nothing has changed since the last call.
 
         Raises:
-            AccessError: nobody knows what the guest may see.
+            AccessError: no one knows what the guest may see.
         """
         since, self._seen_at = self._seen_at, self._board.version
         keys = self._board.keys()

@@ -11,7 +11,7 @@ from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
 def role(source: Identity) -> dict[str, Any]:
     """Role on exactly these ConfigMaps: the assignment with its parts, and the report.
 
-    The operator makes them, so that nobody needs `create`.
+    The operator makes them, so that no one needs `create`.
     """
     names = source.documents
     return {

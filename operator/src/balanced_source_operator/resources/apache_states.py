@@ -29,7 +29,7 @@ WORDS: Final[Mapping[str, str]] = {
     "ExecutorsStartTimedOut": "FAILING",
     _SUCCEEDED: "SUCCEEDING",
 }
-"""Apache's states and Kubeflow's, but for the two that end an attempt."""
+"""Apache's states and Kubeflow's, except for the two that end an attempt."""
 
 ENDED: Final = frozenset({"ResourceReleased", "TerminatedWithoutReleaseResources"})
 """The application is over; nothing starts it again."""

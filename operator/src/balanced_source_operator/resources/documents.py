@@ -8,7 +8,7 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP
 
 
 def config_map(source: Identity, name: str, document: str | None) -> dict[str, Any]:
-    """A ConfigMap with a document, or an empty one for somebody else to write."""
+    """A ConfigMap with a document, or an empty one for someone else to write."""
     return config_map_of(source, name, pack(document) if document is not None else Blob())
 
 

@@ -91,7 +91,7 @@ class Identity:
         """Return whether an object carries this source's uid, or its former one, in any form."""
         metadata = manifest["metadata"]
         uids = {owner.get("uid") for owner in metadata.get("ownerReferences") or ()}
-        # Either form is enough: somebody may have removed the label, or the owner reference.
+        # Either form is enough: someone may have removed the label, or the owner reference.
         uids.add((metadata.get("labels") or {}).get(UID_LABEL))
         return self.uid in uids or (self.former != "" and self.former in uids)
 

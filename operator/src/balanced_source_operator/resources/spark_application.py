@@ -213,7 +213,7 @@ def application_annotations(
 def application_hash(source: Identity, application: Application, *, conf: Mapping[str, str]) -> str:
     """Returns the hash of an application's settings in all versions, the present one first.
 
-    It changes when the application must be made anew, whatever it is like now. Parallelism is no
+    It changes when the application must be rebuilt, whatever it is like now. Parallelism is no
     part of it. Neither are Secrets: only one that is not mounted yet needs another application. Nor
     is what has its default: a newer operator that knows a field more restarts nothing. Of `conf`
     only what the application does not set itself counts; release 0.1.0, whose hashes have no

@@ -76,7 +76,7 @@ class Alignments:
         )
 
     def pause(self, source: Identity) -> float | None:
-        """Seconds until there may be news although nobody says anything."""
+        """Seconds until there may be news although no one says anything."""
         key = (source.namespace, source.name)
         if key not in self._groups or self._settled_at is None:
             return None

@@ -56,7 +56,7 @@ class Audience(Protocol):
 
 
 class NoAudience:
-    """Nobody looks."""
+    """No one looks."""
 
     def turned(self, source: Identity, look: Look) -> None:
         """See `Audience`."""

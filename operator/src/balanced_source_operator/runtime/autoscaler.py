@@ -86,7 +86,7 @@ class Autoscaler:
         if newest is None and after.verdict is not None and after.verdict.readers == wanted:
             after = replace(after, verdict=_unknown(wanted))
         await self._carry_out(after, wanted)
-        # A refusal passes when somebody grants the right, so it is tried again without a new
+        # A refusal passes when someone grants the right, so it is tried again without a new
         # report.
         self._decided_from = decided_from if self._refused is None else None
         await self._announce(before, self.verdict)
@@ -123,7 +123,7 @@ class Autoscaler:
     async def _carry_out(self, memory: AutoscalerMemory, wanted: int) -> None:
         """Change the number of readers.
 
-        A conflict means that somebody else has: the next turn decides again.
+        A conflict means that someone else has: the next turn decides again.
         """
         verdict = memory.verdict
         assert verdict is not None  # noqa: S101 - `decide` always sets one

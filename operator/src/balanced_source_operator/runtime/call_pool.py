@@ -2,8 +2,8 @@
 
 Calls of one lane (one cluster of one source) run one after another, in a thread of their own. A
 prompt lane needs one of `PROMPT` places. A call that takes longer than `SLOW_AFTER` gives its place
-up and goes on; until the lane answers in time again, its calls use the places for slow lanes. So a
-lane that does not answer holds up others for at most `SLOW_AFTER`, once: after that, slow lanes
+up and continues; until the lane answers in time again, its calls use the places for slow lanes. So
+a lane that does not answer holds up others for at most `SLOW_AFTER`, once: after that, slow lanes
 wait for slow lanes only.
 
 Many lanes may lead to one server. What one of them learns of it holds for all: a server that has
@@ -131,7 +131,7 @@ class LanePool:
 
         def work() -> None:
             _execute(call)
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no one waits any more
                 loop.call_soon_threadsafe(ended)
 
         # Daemon: a process that ends does not wait for a server.

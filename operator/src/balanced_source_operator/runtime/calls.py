@@ -54,7 +54,7 @@ class CallRunner:
     def submit(self, effect: ExecuteCall) -> None:
         """Execute later, in the background."""
         task = asyncio.create_task(self._execute(effect))
-        # The event loop refers to tasks weakly: one that nobody keeps may be collected while it
+        # The event loop refers to tasks weakly: one that no one keeps may be collected while it
         # waits.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

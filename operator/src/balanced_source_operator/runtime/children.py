@@ -60,7 +60,7 @@ _OF_HOSTS = (Reason.OWNER_REFERENCE_MISSING,)
 """Problems that each host has for itself."""
 
 _SOON = 5.0
-"""Seconds until something that nobody tells us about is looked for again."""
+"""Seconds until something that no one tells us about is looked for again."""
 
 
 class Children:
@@ -203,7 +203,7 @@ class Children:
         )
 
     async def _grant(self, kind: ResourceKind, manifest: Manifest) -> None:
-        """Create or repair an object, unless one of that name belongs to somebody else.
+        """Create or repair an object, unless one of that name belongs to someone else.
 
         Writes only what differs.
         """
@@ -211,7 +211,7 @@ class Children:
         seen = self._observed.get(kind, name)
         if seen is not None and self._identity.is_marked(seen) and grants_the_same(seen, manifest):
             return
-        # The apply below is forced: without a look it would take over an object of somebody else.
+        # The apply below is forced: without a look it would take over an object of someone else.
         if (found := await self._env.api.get(kind, self._identity.namespace, name)) is not None:
             checked(self._identity, kind, found)
         self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))

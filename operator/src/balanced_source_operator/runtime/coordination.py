@@ -111,7 +111,7 @@ class Coordination:
             away: host that is to hand its splits over now, because its application restarts.
 
         Raises:
-            StateConflictError: somebody else stores state for this source.
+            StateConflictError: someone else stores state for this source.
             KubernetesError: the API server does not answer; the effects that were not executed come
                 first next time.
         """
@@ -197,7 +197,7 @@ class Coordination:
     # --- loading ----------------------------------------------------------------------------------
 
     async def _load(self, desired: Desired) -> SourceCoordinator[Any, Any] | None:
-        """Go on from the stored state, or begin; None while what is stored cannot be trusted."""
+        """Continue from the stored state, or begin; None while what is stored cannot be trusted."""
         try:
             stored = await self._state.read()
             restored = await self._restored(stored, desired) if stored else None
@@ -437,7 +437,7 @@ class Coordination:
     # --- keeping ----------------------------------------------------------------------------------
 
     async def _repair(self) -> None:
-        """Restore what somebody else changed or deleted."""
+        """Restore what someone else changed or deleted."""
         for document in self._documents:
             if document.is_unmarked(self._seen) and await document.mark():
                 message = f"ConfigMap {document.name} had lost its owner reference: restored"

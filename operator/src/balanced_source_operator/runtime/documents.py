@@ -72,10 +72,10 @@ class DocumentWriter:
         return self.content.document
 
     async def swap(self, document: str) -> None:
-        """Store, if nobody else has stored since.
+        """Store, if no one else has stored since.
 
         Raises:
-            StateConflictError: somebody has.
+            StateConflictError: someone has.
             StateError: it is too large.
         """
         try:
@@ -106,13 +106,13 @@ class DocumentWriter:
         return head is None or self._differs(head) or self._parts.is_foreign(seen)
 
     async def is_still_foreign(self) -> bool:
-        """Whether somebody else changed or deleted the document: looks at what is stored now."""
+        """Whether someone else changed or deleted the document: looks at what is stored now."""
         found = await self._found()
         return found is None or self._differs(found) or await self._parts.is_still_foreign()
 
     def _differs(self, manifest: Manifest) -> bool:
         is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
-        # Another revision may hold the same document: somebody has changed the metadata only.
+        # Another revision may hold the same document: someone has changed the metadata only.
         return not is_same_revision and blob_of(manifest) != self._head
 
     def is_unmarked(self, seen: Lookup) -> bool:
@@ -143,18 +143,18 @@ class DocumentWriter:
         """
         found = await self._api.get(CONFIG_MAP, self._source.namespace, self.name)
         if found is None or found["metadata"]["uid"] == self._uid:
-            # the object that was written before, whatever somebody has done to its metadata
+            # the object that was written before, whatever someone has done to its metadata
             return found
         return checked(self._source, CONFIG_MAP, found)
 
     async def _write(self, content: Content) -> None:
-        """Parts first, then the head that names them, then the parts that nobody needs any more."""
+        """Parts first, then the head that names them, then the parts that no one needs any more."""
         head, parts = lay_out(content)
         if parts:
             await self._check_revision()
         head = with_parts(head, await self._parts.write(parts))
         manifest = config_map_of(self._source, self.name, head)
-        # A create fails if somebody was quicker: it is the compare-and-swap of the first write.
+        # A create fails if someone was quicker: it is the compare-and-swap of the first write.
         if self._revision is None:
             stored = await self._api.create(CONFIG_MAP, manifest)
         else:

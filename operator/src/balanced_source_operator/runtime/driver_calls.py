@@ -18,7 +18,7 @@ from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, Transi
 from balanced_source.reasons import Reason
 
 PATIENCE: Final = 120.0
-"""Seconds without an answer after which people are told. The operator goes on waiting."""
+"""Seconds without an answer after which people are told. The operator continues waiting."""
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class CallsThroughDriver:
         if asked.digest != answer.digest:
             asked.host, asked.digest, asked.pages = host, answer.digest, []
         if answer.page != len(asked.pages):
-            return  # seen before, or of a result that is collected anew
+            return  # seen before, or of a result that is collected again
         asked.pages.append(answer.data)
         asked.heard = time.monotonic()
         if len(asked.pages) >= answer.pages:

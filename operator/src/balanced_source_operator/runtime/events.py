@@ -38,7 +38,7 @@ class EventRecorder:
         Returns whether it is posted.
         """
         key, now = (reason, message), time.monotonic()
-        # An operator that runs for months must not keep each message for ever.
+        # An operator that runs for months must not keep each message forever.
         self._posted = {
             k: (done, until) for k, (done, until) in self._posted.items() if now < until
         }

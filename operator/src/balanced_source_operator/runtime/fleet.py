@@ -94,7 +94,7 @@ class Fleet:
         *,
         needs_driver: bool,
     ) -> Decisions:
-        # Without a state that can be trusted nobody knows which hosts hold splits: none is retired.
+        # Without a state that can be trusted no one knows which hosts hold splits: none is retired.
         if coordinator is None:
             return await self._each(
                 (FIRST_HOST,), lambda c, _: self._only(c, desired, needs_driver)
@@ -172,7 +172,7 @@ class Fleet:
     ) -> None:
         """Keep the place in the process's queue of restarts only while one waits or is under way.
 
-        An operator that has just started goes on with what the one before it has begun.
+        An operator that has just started continues with what the one before it has begun.
         """
         slots, is_first_look, self._has_looked = (
             self._environment.restarts,

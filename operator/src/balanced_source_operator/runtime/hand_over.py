@@ -9,11 +9,11 @@ from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole
 
 
 class HandOver:
-    """Of one source: hosts restart one after the other, so at most one hands over at a time.
+    """Of one source: hosts restart in turn, so at most one hands over at a time.
 
     The host leaves as if it were not wanted any more. When it has let go of its splits its
     application is stopped, and when that is gone the host is wanted again. Nothing of this is
-    stored: the next operator begins anew.
+    stored: the next operator begins again.
 
     Args:
         patience: seconds after which a host that has not let go restarts all the same. It may be

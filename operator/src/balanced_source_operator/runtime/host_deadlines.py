@@ -53,7 +53,7 @@ class HostDeadlines:
 
 def _missing(state: CoordinatorState[Any]) -> Iterator[str]:
     """Hosts that have not come although others have."""
-    # Until the first host has come, nobody could read the share of the others.
+    # Until the first host has come, no one could read the share of the others.
     if any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
         for name, host in state.hosts.items():
             if host.phase is HostPhase.EXPECTED and not host.is_on_its_way_out:

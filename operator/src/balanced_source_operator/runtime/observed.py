@@ -79,7 +79,7 @@ class Observed:
         return found
 
     async def refresh(self, api: KubernetesApi) -> None:
-        """Look at everything anew.
+        """Look at everything again.
 
         Raises:
             KubernetesError: the API server does not answer.

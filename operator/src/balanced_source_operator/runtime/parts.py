@@ -55,7 +55,7 @@ class PartWriter:
         refs = allocate(parts, self._named, self._written)
         for ref, part in zip(refs, parts, strict=True):
             if ref not in self._named and ref not in self._written:
-                # Before the write: if that is cut off, nobody knows what this part holds.
+                # Before the write: if that is cut off, no one knows what this part holds.
                 self._written = tuple(
                     other for other in self._written if other.number != ref.number
                 )
@@ -67,7 +67,7 @@ class PartWriter:
     async def head_stored(self) -> None:
         """The head that names what was written last is stored.
 
-        Empty the parts that nobody needs any more.
+        Empty the parts that no one needs any more.
         """
         others = {ref.number for ref in (*self._named, *self._written)}
         self._outdated = (self._outdated | others) - {ref.number for ref in self._next}
@@ -94,7 +94,7 @@ class PartWriter:
         return False
 
     async def is_still_foreign(self) -> bool:
-        """The same, of what is stored now. If so, all parts are written anew the next time."""
+        """The same, of what is stored now. If so, all parts are written again the next time."""
         for ref in self._named:
             if not _holds(await self._get(ref.number), ref):
                 self.forget()

@@ -15,7 +15,7 @@ from balanced_source_operator.runtime.documents import DocumentWriter
 class Publisher:
     """Of one source.
 
-    Drivers see the documents one after the other, in any order, so a turn may be cut off between.
+    Drivers see the documents in turn, in any order, so a turn may be cut off between.
     """
 
     def __init__(self, api: KubernetesApi, source: Identity) -> None:

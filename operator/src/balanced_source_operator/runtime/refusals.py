@@ -139,5 +139,5 @@ def _problem(verb: str, kind: ResourceKind, name: str, error: RefusedError) -> P
 
 
 def _is_final(error: RefusedError) -> bool:
-    """Whether repeating the call gives the same answer until somebody acts."""
+    """Whether repeating the call gives the same answer until someone acts."""
     return error.status in _CLIENT_ERRORS and error.status != _TOO_MANY_REQUESTS

@@ -1,6 +1,6 @@
 """Hosts for which the API server refuses objects.
 
-Each is tried again after a pause of its own; the others go on.
+Each is tried again after a pause of its own; the others continue.
 """
 
 import time

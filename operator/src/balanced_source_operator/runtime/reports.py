@@ -21,7 +21,7 @@ class Reports:
         self._newest: HostReport | None = None
 
     def newest(self) -> HostReport | None:
-        """The report as it was last seen; one that is empty or edited is nobody's."""
+        """The report as it was last seen; one that is empty or edited is no one's."""
         seen = self._observed.get(CONFIG_MAP, self._source.documents.readers)
         if seen is not self._seen:
             self._seen, self._newest = seen, self._decoded(seen)

@@ -52,7 +52,7 @@ class RestartSlots:
     def release(self, source: Identity) -> None:
         """Give back the slot of a source, and its place in the queue; wakes those that are next."""
         self._waiting.pop(source, None)
-        # Nothing became free, so nobody needs to be woken.
+        # Nothing became free, so no one needs to be woken.
         if self._taken.pop(source, None) is None:
             return
         for wake in list(self._waiting.values())[: max(0, self.limit - len(self._taken))]:

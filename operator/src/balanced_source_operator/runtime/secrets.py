@@ -17,7 +17,7 @@ class SecretCache:
         self._values: dict[str, Mapping[str, str]] = {}
 
     async def load(self, names: Iterable[str]) -> None:
-        """Read the Secrets anew; one that is gone is forgotten.
+        """Read the Secrets again; one that is gone is forgotten.
 
         Raises:
             KubernetesError: the API server refused, or does not answer.

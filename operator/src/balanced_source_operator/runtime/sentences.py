@@ -5,7 +5,7 @@ from balanced_source.reasons import Reason
 
 
 def internal_error(error: Exception) -> str:
-    """Return the sentence for an error that nobody expected."""
+    """Return the sentence for an error that no one expected."""
     return (
         f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored"
         " state and retries automatically; the running query is untouched. Report this message and"

@@ -120,7 +120,7 @@ class SourceRuntime:
     def note(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """Something of this source was seen.
 
-        What says nothing new wakes nobody: it is most of what is seen.
+        What says nothing new wakes no one: it is most of what is seen.
         """
         before = self._observed.generation
         self._observed.note(kind, event, manifest)

@@ -74,7 +74,7 @@ class StatusWriter:
 
         Args:
             status: what it should be.
-            seen: the resource as it was seen last. A status that somebody else has changed since is
+            seen: the resource as it was seen last. A status that someone else has changed since is
                 repaired.
 
         Raises:

@@ -31,7 +31,7 @@ class Supervisor:
         known = self._running.get(key)
         if known is not None and known[0].uid != source.uid and revision(body) < known[1].revision:
             return  # of a former source of this name: events of different objects come in any order
-        # Another identity is another source: it must not go on with what is known of the former
+        # Another identity is another source: it must not continue with what is known of the former
         # one.
         if known is not None and (known[0] != source or known[2].done()):
             known[2].cancel()

@@ -71,7 +71,7 @@ class TemplateCheck:
         try:
             objection = await self._api.objection(POD_TEMPLATE, manifest)
         except RefusedError as error:
-            # An operator that may not ask goes on: all that is lost is this check.
+            # An operator that may not ask continues: all that is lost is this check.
             if error.status != HTTPStatus.FORBIDDEN:
                 raise
             log.warning(

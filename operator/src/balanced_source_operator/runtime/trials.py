@@ -139,7 +139,7 @@ class Trials:
     def _first_seen(self, host: str, seen: TriedApplication, now: float) -> float:
         """When the first application of a host with these settings was made.
 
-        Failures make it anew again and again.
+        Failures make it again again and again.
         """
         known = self._since.get(host)
         if known is None or known[0] != seen.hash:

@@ -242,7 +242,7 @@ def to_yaml(manifest: dict[str, Any]) -> str:
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes what is there twice twice: people read this, and not all readers know aliases."""
+    """Writes repeated content repeatedly: people read this, and not all readers know aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

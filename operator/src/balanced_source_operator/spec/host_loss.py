@@ -85,5 +85,5 @@ class HostLossPolicy(Model):
 
     @property
     def report_within(self) -> float | None:
-        """Seconds after which a driver that could not report stops planning; None if it goes on."""
+        """Seconds after which a driver that could not report stops planning; None for never."""
         return self.seconds / 2 if self.type is HostLoss.REASSIGN else None

@@ -13,6 +13,7 @@ from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
 from balanced_source_operator.spec.crd import custom_resource_definition
 from balanced_source_operator.validation.findings import Finding, Path, parsed_path
+from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.validation.structure import Schema, check, with_defaults
 
 API_VERSION: Final = f"{GROUP}/{VERSION}"
@@ -85,6 +86,7 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
         known = texts(spec)
         if known is not None:
             to_source(spec, known)
+        check_sink(spec.application)
     except InvalidSpecError as error:
         yield _of_operator(error)
     except BalancedSourceError as error:

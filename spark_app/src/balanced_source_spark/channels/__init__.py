@@ -1,1 +1,1 @@
-"""How a driver and whoever assigns splits exchange their documents."""
+"""How a driver and the program that assigns splits exchange their documents."""

@@ -1,4 +1,4 @@
-"""The port between a driver and whoever assigns splits."""
+"""The port between a driver and the program that assigns splits."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
@@ -29,14 +29,14 @@ class AssignmentChannel(Protocol):
     def start(self, listener: AssignmentListener) -> None:
         """Begin to follow the assignment.
 
-        Faults that pass are retried for ever, in the background.
+        Faults that pass are retried forever, in the background.
         """
         ...
 
     def claim(self, host: str) -> int:
-        """An incarnation number that nobody had before: one more than any in the documents.
+        """An incarnation number that no one had before: one more than any in the documents.
 
-        The first `write` with it makes it ours, or is refused because somebody was quicker.
+        The first `write` with it makes it ours, or is refused because someone was quicker.
 
         Raises:
             ChannelError: the documents cannot be read now; try again.
@@ -65,7 +65,7 @@ class AssignmentChannel(Protocol):
         ...
 
     def refusal(self) -> str | None:
-        """Why no assignment will come until somebody acts.
+        """Why no assignment will come until someone acts.
 
         None if there is no reason, or it is told elsewhere.
         """
@@ -87,7 +87,7 @@ class AssignmentChannel(Protocol):
 class Rescalable(Protocol):
     """A channel whose number of readers the query's own program may change.
 
-    Nobody else decides it.
+    No one else decides it.
     """
 
     def rescale(self, parallelism: int) -> None:

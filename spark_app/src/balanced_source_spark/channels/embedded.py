@@ -106,7 +106,7 @@ class EmbeddedChannel:
 
     def claim(self, host: str) -> int:
         known = self._coordinator.state.hosts.get(host)
-        # Nobody else writes: both sides of this channel are one process.
+        # No one else writes: both sides of this channel are one process.
         return 1 if known is None else known.incarnation + 1
 
     def former(self, host: str) -> HostReport | None:

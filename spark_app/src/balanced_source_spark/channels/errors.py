@@ -4,4 +4,4 @@ from balanced_source.errors import BalancedSourceError
 
 
 class ChannelError(BalancedSourceError):
-    """The documents cannot be reached now. The query goes on; the channel tries again."""
+    """The documents cannot be reached now. The query continues; the channel tries again."""

@@ -139,7 +139,7 @@ class KubernetesChannel:
 
     def write(self, report: HostReport) -> None:
         document = report_document.encode(report, source=self._uid)
-        # The first write of an incarnation: somebody may have claimed the host since it was chosen.
+        # The first write of an incarnation: someone may have claimed the host since it was chosen.
         if self._last_report is None:
             self._check_not_fenced(report)
         try:

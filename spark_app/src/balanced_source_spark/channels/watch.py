@@ -44,7 +44,7 @@ log = get_logger(__name__)
 
 
 class ExpiredRevisionError(ChannelError):
-    """The API server no longer knows the revision to go on from (410): list again."""
+    """The API server no longer knows the revision to continue from (410): list again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class ConfigMapChange:
     """One event of a watch.
 
     Attributes:
-        revision: to go on from after this event.
+        revision: to continue from after this event.
         found: the object as it is now; None for a bookmark and for a deletion.
     """
 
@@ -183,7 +183,7 @@ class Follower:
         self._logged: tuple[str, float] = ("", -SAY_AGAIN)
 
     def run(self) -> None:
-        """Follow; faults are retried for ever."""
+        """Follow; faults are retried forever."""
         while not self._stop.is_set():
             begun = time.monotonic()
             error = self._attempt()

@@ -49,7 +49,7 @@ class PlannerContext(Generic[ReadT]):
             turns it into a condition.
         check_problems: raises the first fatal problem if there is no operator to report it.
         send_source_event: sends an event of a reader to the enumerator, once and in order. Returns
-            whether it was sent: while the driver is not registered there is nobody to send it, and
+            whether it was sent: while the driver is not registered there is no one to send it, and
             a driver that dies takes along what was not delivered.
     """
 

@@ -97,7 +97,7 @@ class ReadersHalf(AnyHalf[ReadT], Generic[ReadT, T, SplitT]):
         """Whether a split gives the same records when read again, as exactly-once needs.
 
         A plain queue, which forgets what it has handed out, returns False. Then delivery is at
-        least once if the queue hands out again what nobody has confirmed (confirm in
+        least once if the queue hands out again what no one has confirmed (confirm in
         `PlannerHooks.note_delivered`). The user is told so by the condition `AtLeastOnce`, and
         sealed records that do not come again are skipped with a warning.
         """

@@ -1,4 +1,4 @@
-"""The secrets of a query: options that nobody may see, and files in a folder."""
+"""The secrets of a query: options that no one may see, and files in a folder."""
 
 import os
 import re

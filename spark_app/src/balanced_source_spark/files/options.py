@@ -80,7 +80,7 @@ def ddl_of(read: FileReadOptions) -> str:
     """Return the columns of the rows as DDL.
 
     Raises:
-        InvalidSpecError: nobody says what they are.
+        InvalidSpecError: no one says what they are.
     """
     if not read.ddl:
         raise rejected(

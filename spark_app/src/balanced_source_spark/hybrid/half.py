@@ -33,7 +33,7 @@ Reads = tuple[PartRead, ...]
 
 
 class HybridSparkHalf(SparkHalf[Reads]):
-    """Sources that are read one after the other."""
+    """Sources that are read in turn."""
 
     def options(self) -> tuple[Option, ...]:
         return OPTIONS

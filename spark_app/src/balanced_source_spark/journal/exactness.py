@@ -21,7 +21,7 @@ def checked_split(
 
     Raises:
         ContractViolationError: it is another split, or begins elsewhere. What it reads would be
-            counted for nobody.
+            counted for no one.
     """
     made = half.split(split_id, position, attributes)
     found = getattr(made, "split_id", None)

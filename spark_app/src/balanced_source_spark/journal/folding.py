@@ -102,7 +102,7 @@ class Folding:
 
     def _ask(self, key: object, question: Callable[[], T | None]) -> T | None:
         """Ask in the thread; the same question is not asked twice at the same time."""
-        # A question that is still open is waited for again: Spark asks anew after each refusal to
+        # A question that is still open is waited for again: Spark asks again after each refusal to
         # plan.
         if self._pending is None:
             self._pending = key, self._pool.submit(question)
@@ -117,7 +117,7 @@ class Folding:
         except JournalError as error:
             self._complain(str(error))
             return None
-        # The answer is to an older question, which nobody waits for any more.
+        # The answer is to an older question, which no one waits for any more.
         if asked != key:
             return self._ask(key, question)
         if answer is None:

@@ -1,8 +1,8 @@
 """Looks whether Spark has logged a micro-batch before it runs.
 
 With asynchronous progress tracking Spark logs offsets after the fact, and not all of them. After a
-restart it would plan a micro-batch anew whose range is sealed already, under the number of one that
-the sink may have committed.
+restart it would plan a micro-batch again whose range is sealed already, under the number of one
+that the sink may have committed.
 
 Two signs tell. Where the journal lies in the checkpoint, the newest entry of the offset log can be
 read. Everywhere, there is the order of Spark's calls: it says `commit` for the micro-batch before

@@ -259,7 +259,7 @@ class JournalPlanner(StreamPlanner):
             raise ForeignJournalError(_lost(point, newest))
         self._is_found = True
         # The checkpoint is an older copy: these records are of micro-batches that it will plan
-        # anew.
+        # again.
         if newest > point.number:
             self._begin_anew(point, newest)
         return True

@@ -36,7 +36,7 @@ from balanced_source_spark.place import this_place
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
-"""Records after which it is looked where all splits are, if none of them shall stop anywhere."""
+"""Records after which it is looked where all splits are, if none of them has a stop."""
 
 PAUSE: Final = 0.01
 """Seconds between two polls of which the first brought nothing."""
@@ -177,7 +177,7 @@ class Reading:
     def poll(self) -> bool:
         """Poll once; returns whether that brought any record. Waits a little if nothing comes.
 
-        A split is let go of as soon as it is where it shall stop. So a reader that ignores stops
+        A split is let go of as soon as it has reached its stop. So a reader that ignores stops
         reads past one by the rest of that poll at most: by nothing if a poll brings one record, as
         with `SourceReaderBase`.
         """
@@ -200,7 +200,7 @@ class Reading:
         return False
 
     def settle(self) -> None:
-        """Take note of positions, and let go of splits that are where they shall stop."""
+        """Take note of positions, and let go of splits that have reached their stop."""
         found = {split.split_id: split.position for split in self._reader.snapshot_state(1)}
         # Before anything is believed: a split that is missing counts as read to its end.
         check_known(found, self._share.starts)
@@ -308,7 +308,7 @@ class Reading:
         return (self._at[split_id] or 0) >= (self._stops[split_id] or 0)
 
     def _finish(self, split_id: SplitId) -> None:
-        """A split is read to its end; a stop that it was given here is no end of its own."""
+        """A split is read to its end; a stop that it was given here is not a end of its own."""
         self._left.discard(split_id)
         stop = self._share.attributes.get(split_id, {}).get(STOP)
         if split_id in self._stops and self._stops[split_id] != stop:

@@ -1,13 +1,13 @@
 """Journals in a folder that driver and executors share: a file per record, created by hard link.
 
 A link fails if its name is taken, on local file systems and on NFS; a rename would replace the
-file. The content is whole before it has its name, so no reader ever sees half a record. Whoever
-acts on a record makes its name durable first: a machine that loses power must not forget a range
-whose rows were emitted.
+file. The content is whole before it has its name, so no reader ever sees half a record. A process
+that acts on a record makes its name durable first: a machine that loses power must not forget a
+range whose rows were emitted.
 
-Each journal has a folder of its own, with a marker that only the driver writes. Nobody else makes a
+Each journal has a folder of its own, with a marker that only the driver writes. No one else makes a
 folder: an executor that does not see the driver's folder fails, where it would seal records that
-nobody reads.
+no one reads.
 """
 
 import contextlib
@@ -106,7 +106,7 @@ class FolderJournal:
     def read(self, key: RecordKey) -> JournalRecord | None:
         """See `Journal`.
 
-        Raises CorruptDocumentError for a file that is no record of this journal.
+        Raises CorruptDocumentError for a file that is not a record of this journal.
         """
         path = self._path(key)
         try:
@@ -151,7 +151,7 @@ class FolderJournal:
             yield number_of(path.name), path
 
     def _check_reachable(self, journal: str) -> None:
-        """No record, or no folder: a record that is not seen is no record that does not exist."""
+        """No record, or no folder: a record that is not seen may exist."""
         try:
             self.check(journal)
         except ForeignJournalError as error:

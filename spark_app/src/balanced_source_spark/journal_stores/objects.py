@@ -161,7 +161,7 @@ class ObjectJournal:
     def _check_reachable(self, journal: str) -> None:
         """No record, or another bucket.
 
-        A record that is not seen is no record that does not exist.
+        A record that is not seen may exist.
         """
         if not _known(self.url, home_of(journal)):
             _known.cache_clear()

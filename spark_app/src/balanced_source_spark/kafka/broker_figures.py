@@ -12,7 +12,7 @@ _THROTTLE: Final = "Mean delay by quotas, at the worst broker."
 
 
 def broker_figures(statistics: Mapping[str, BrokerStatistics]) -> Iterator[Figure]:
-    """Return the figures of each cluster; a round trip that nobody has measured is left out."""
+    """Return the figures of each cluster; a round trip that no one has measured is left out."""
     for cluster, seen in statistics.items():
         labels = {"cluster": cluster}
         yield Figure(

@@ -63,7 +63,7 @@ class LossCounter:
 
     @property
     def uncounted(self) -> int:
-        """Offsets that were planned and of which nobody knows whether they were skipped."""
+        """Offsets that were planned and of which no one knows whether they were skipped."""
         return sum(end - start for start, end in self._uncounted.values())
 
     def add(self, offsets: int) -> None:
@@ -120,7 +120,7 @@ class LossProblems:
     Used by the planning thread.
 
     Args:
-        problems: gets one problem per kind and topic, and ends the query for it where nobody else
+        problems: gets one problem per kind and topic, and ends the query for it where no one else
             can act.
         losses: counts what is skipped.
     """
@@ -155,7 +155,7 @@ class LossProblems:
         for key, split_ids in gone.items():
             if self._reported.get(key) is not policy:
                 self._report(key, self._gaps(base, seen, split_ids), policy)
-        # Ends the query where nobody else can act.
+        # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
         else:

@@ -58,7 +58,7 @@ class GroupCommits:
             self._commit(left)
             with self._wake:
                 self._wake.wait_for(lambda: self._is_closed, self._interval)
-        # Lag tools would show the last seconds of a query that has ended as lag for ever.
+        # Lag tools would show the last seconds of a query that has ended as lag forever.
         self._commit(self._left())
 
     def _left(self) -> dict[SplitId, int]:

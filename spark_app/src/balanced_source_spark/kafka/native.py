@@ -101,7 +101,7 @@ def _tell(settings: RangeReaderSettings, reader: Any) -> None:
 
 
 def counters() -> list[Mapping[str, float]]:
-    """What the readers of this process that nobody uses now have counted."""
+    """What the readers of this process that no one uses now have counted."""
     return [reader.counters() for reader in _pool.idle()]
 
 

@@ -1,7 +1,7 @@
 """Notices open transactions that hold reading up.
 
 A reader of committed records stops at the first record of an open transaction. If the producer is
-gone and the coordinator has forgotten the transaction, as an unclean election may leave it, nobody
+gone and the coordinator has forgotten the transaction, as an unclean election may leave it, no one
 ends it: a hanging transaction (KIP-664). The broker then says that the partition ends there, so no
 lag shows that records wait behind it.
 """

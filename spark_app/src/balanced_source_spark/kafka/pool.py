@@ -84,7 +84,7 @@ class Pool(Generic[C]):
 
         Args:
             begin: sends a consumer to where its use begins. If a kept one cannot go there, a new
-                one is lent: while nobody looked, librdkafka may have given up a partition, for a
+                one is lent: while no one looked, librdkafka may have given up a partition, for a
                 log that was cut for example, and refuses to move there.
             key: consumers of one key are interchangeable.
             make: makes a consumer.
@@ -103,7 +103,7 @@ class Pool(Generic[C]):
                 begin(lent)
             yield lent
         except BaseException:
-            # After a failure nobody knows what it has fetched, or where it is.
+            # After a failure no one knows what it has fetched, or where it is.
             lent.close()
             raise
         self._put(_Kept(consumer=lent, key=key, owner=owner, used=time.monotonic()))

@@ -1,8 +1,8 @@
 """Reads through the rotation of a Secret.
 
-A broker may know the new password for a minute before the kubelet has renewed the file: whoever
-connects in between is refused. A task that failed then would end the query after a few attempts
-within a second.
+A broker may know the new password for a minute before the kubelet has renewed the file: a client
+that connects in between is refused. A task that failed then would end the query after a few
+attempts within a second.
 """
 
 import time
@@ -33,7 +33,7 @@ def read_with_newest(
 ) -> Iterator[pa.RecordBatch]:
     """All records of the ranges.
 
-    Begun anew with newer settings while the broker refuses the first ones.
+    Begun again with newer settings while the broker refuses the first ones.
 
     Args:
         ranges: see `range_reader.read_ranges`.

@@ -16,7 +16,7 @@ from typing import Any, Final
 from balanced_source.errors import BalancedSourceError
 
 LOOK_AFTER: Final = 5.0
-"""Seconds without a record batch after which the topics of a read are looked at."""
+"""Seconds without a record batch after which the topics of a read are checked."""
 
 LOOK_EVERY: Final = 1.0
 """Seconds between two looks."""

@@ -1,6 +1,6 @@
 """An enumerator for sources that list their splits: partitions of topics, shards of streams.
 
-It is complete but for the two questions that only a connector can answer, both asked as values
+It is complete except for the two questions that only a connector can answer, both asked as values
 (`AsyncCall`) and executed elsewhere: which splits are there (`DiscoveringSource.discover`), and
 where does reading of new ones start (`DiscoveringSource.initialize`).
 
@@ -13,7 +13,7 @@ is down never blocks the others. Life of a split here:
 
 Upstream's defects that shaped it: a second discovery during initialisation gave a partition two
 owners (FLINK-40615): ids in flight are skipped; a restored bounded source never ended
-(FLINK-31006): completion is looked at after every result; a removed topic was read on
+(FLINK-31006): completion is checked after every result; a removed topic was read on
 (FLINK-34089): what is not listed is dropped, but only when confirmed, because a broker that is
 briefly blind must not erase progress (FLINK-7195).
 """

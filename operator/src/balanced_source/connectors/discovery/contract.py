@@ -24,8 +24,8 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     failure_threshold: int
     """Failures of a scope in a row until that is a problem to tell people of."""
     may_lose: bool
-    """Whether a split may be read anew as what it is now if it was deleted and created again; else
-    somebody decides."""
+    """Whether a split may be read again as what it is now if it was deleted and created again; else
+    someone decides."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 

@@ -188,7 +188,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
         changed: set[str] = set()
         for split in splits:
-            # Only now its final position is known: a return goes on there.
+            # Only now its final position is known: a return continues there.
             if (entry := retained.get(split.split_id)) is not None:
                 retained[split.split_id] = replace(entry, split=split)
             elif split.split_id in unassigned:
@@ -224,7 +224,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self._assign()
 
     def _agree_with_source(self) -> None:
-        """Whether the source changed just now or while nobody was there.
+        """Whether the source changed just now or while no one was there.
 
         What it does not ask for any more goes.
         """
@@ -356,7 +356,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
                 forget=True,
             )
             return result.split_ids
-        # With `Fail` the new ones are not read: somebody has to decide about the lost records.
+        # With `Fail` the new ones are not read: someone has to decide about the lost records.
         problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
         self.transient = replace(
             self.transient, problems={**self.transient.problems, scope: problem}
@@ -454,7 +454,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         last |= {s: x for s, x in self.state.unassigned.items() if s in gone}
         # After the last positions were taken: the context forgets them.
         self.context.revoke_splits(gone, retain=keep)
-        # What nobody has read has no position to keep, only a start that was looked up.
+        # What no one has read has no position to keep, only a start that was looked up.
         kept = last if keep and self.context.has_reports() else {}
         self.context.forget_splits(gone - kept.keys())
         until = self._retained_until()

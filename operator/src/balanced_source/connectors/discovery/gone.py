@@ -22,7 +22,7 @@ def retained_and_absent(
 ) -> frozenset[SplitId]:
     """Return splits known by retained positions only, missing in a listing, and not named yet.
 
-    They were deleted while nobody looked: their cluster was not active, or their topic not
+    They were deleted while no one looked: their cluster was not active, or their topic not
     subscribed.
     """
     return frozenset(

@@ -1,6 +1,6 @@
 """What readers report at their registration beyond what they own.
 
-Positions that the enumerator goes on from.
+Positions that the enumerator continues from.
 """
 
 from collections.abc import Container, Iterable, Sequence
@@ -42,7 +42,7 @@ class _Taken(Generic[SplitT]):
             self._wait(split, subtask_id, known, is_read=is_read)
 
     def _wait(self, split: SplitT, subtask_id: int, known: SplitT | None, *, is_read: bool) -> None:
-        # Who reads it has the word; who had it before somebody else did can only move it forward,
+        # Who reads it has the word; who had it before someone else did can only move it forward,
         # and does not get it back for that: a host that retains a split cannot tell which of its
         # readers had it.
         split_id = split.split_id
@@ -55,11 +55,11 @@ class _Taken(Generic[SplitT]):
     def _keep(self, split: SplitT) -> None:
         """The user does not want it now.
 
-        Its position stays for a return, also if nobody but the reader knew it.
+        Its position stays for a return, also if no one but the reader knew it.
         """
         split_id = split.split_id
         if self.source.retention > 0:
-            # A deadline that runs goes on: a report must not prolong it.
+            # A deadline that runs continues: a report must not prolong it.
             entry = self.retained.get(split_id, Retained(split=split, until=self.until))
             self.retained[split_id] = replace(entry, split=_further(entry.split, split))
         else:
@@ -88,7 +88,7 @@ def take_reported(
         until: how long positions are kept of splits that the user does not want now.
 
     Returns:
-        The state, and the splits whose positions nobody needs any more.
+        The state, and the splits whose positions no one needs any more.
     """
     taken = _Taken(
         source=source,
@@ -142,7 +142,7 @@ def without_guesses(
 
     That is a former (or later) split under the id of a reported one, a position that was retained
     without them, and the start position of a split that no reader ever had, although readers have
-    seen its scope. Either they report where to go on, or the split is newer than what they hold,
+    seen its scope. Either they report where to continue, or the split is newer than what they hold,
     and a discovery finds it again as new.
 
     Returns:
@@ -176,7 +176,7 @@ def without_guesses(
 def scopes_held(
     readers: Iterable[ReaderInfo[SplitT]], source: SplitDiscovery[SplitT]
 ) -> frozenset[str]:
-    """Whoever holds splits of a scope has seen its first discovery.
+    """A reader that holds splits of a scope has seen its first discovery.
 
     What is found there now is new.
     """

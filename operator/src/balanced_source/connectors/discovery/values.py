@@ -20,7 +20,7 @@ class Alarm(AsyncCall):
 class Retained(Generic[SplitT]):
     """A split that is not subscribed any more.
 
-    Until `until` (seconds since the epoch) a return goes on there.
+    Until `until` (seconds since the epoch) a return continues there.
     """
 
     split: SplitT
@@ -32,18 +32,18 @@ class DiscoveryState(Generic[SplitT]):
     """What must survive the process. Assigned splits are not here: the coordinator has them.
 
     Attributes:
-        unassigned: splits that wait for an owner, at the position where reading starts or goes on.
-        finished: assigned splits that have been read to their end.
+        unassigned: splits that wait for an owner, at the position where reading starts or
+        continues. finished: assigned splits that have been read to their end.
         preferred: unassigned split → the reader that had it; it gets it back if it can.
         retained: see `Retained`.
         discovered: scopes whose first discovery is complete, with all start positions resolved.
             Splits found later in such a scope are new, and start at their beginning whatever the
             start option says (FLINK-32019).
         removed: discovered scopes that the source does not have any more → until when they stay
-            discovered. A return before that goes on, also if no position of the scope is retained.
-        rebalance_due: splits may move as soon as everything is known.
+            discovered. A return before that continues, also if no position of the scope is
+        retained. rebalance_due: splits may move as soon as everything is known.
         assigner: the policy that the owners were computed under; None when unknown. A restored
-            enumerator sees from it that the user chose another one while nobody was there.
+            enumerator sees from it that the user chose another one while no one was there.
     """
 
     unassigned: Mapping[SplitId, SplitT] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class TransientState:
         problems: scope → what keeps it from being read.
         rounds: scope → number of its newest discovery; answers of older ones are ignored.
         cause: of the rebalance that is due, or was last.
-        drift: decides about rebalances that nobody asked for; None until loads are known.
+        drift: decides about rebalances that no one asked for; None until loads are known.
     """
 
     answered: frozenset[str] = frozenset()
@@ -124,7 +124,7 @@ class TransientState:
             self,
             failures={**self.failures, scope: failures},
             problems={**self.problems, scope: error} if failures >= threshold else self.problems,
-            # A scope that fails has been asked: known splits of it go on, and hold up no other
+            # A scope that fails has been asked: known splits of it continue, and hold up no other
             # scope.
             answered=self.answered | {scope},
         )

@@ -295,7 +295,7 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         extent=extent,
     )
     if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
-        # The former cursor stays, so nothing is lost when somebody has decided.
+        # The former cursor stays, so nothing is lost when someone has decided.
         return Listed(Page(cursor=call.cursor, refusal=why))
     new = [
         block
@@ -324,7 +324,7 @@ def _other_schema(call: ListFiles) -> str:
 
 
 def _refusal(found: Taken) -> str:
-    """Return why reading must not go on; empty if it may."""
+    """Return why reading must not continue; empty if it may."""
     if found.changed:
         names = ", ".join(found.changed[:SHOWN])
         return (

@@ -1,4 +1,4 @@
-"""A source of several parts that are read one after the other (FLIP-150), e.g. files, then Kafka.
+"""A source of several parts that are read in turn (FLIP-150), e.g. files, then Kafka.
 
 Each part is a complete source of another connector. Only one part is read at a time:
 

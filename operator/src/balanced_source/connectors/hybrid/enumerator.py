@@ -30,7 +30,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     Args:
         context: of the coordinator.
         source: the parts.
-        state: to go on from; None for a fresh enumerator.
+        state: to continue from; None for a fresh enumerator.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.index, self.position = index, position
         self.part = self._created()
         self.part.start()
-        # Readers of the former part are there already, and nobody registers for the next one.
+        # Readers of the former part are there already, and no one registers for the next one.
         self.part.add_readers(sorted(self.context.registered_readers()))
         # A request stands until it is answered: the coordinator does not pass it on a second time.
         if self.asked:
@@ -195,7 +195,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
         registered = self.context.registered_readers()
         readers = [registered[subtask] for subtask in subtask_ids]
-        # A new incarnation asks anew with its first report.
+        # A new incarnation asks again with its first report.
         self.asked = {s: count for s, count in self.asked.items() if s not in subtask_ids}
         # First which part it is: after a loss of the state the readers know it better.
         self._follow_reports(readers)

@@ -38,7 +38,7 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOnRecovery):
-    """Parts that are read one after the other. A value; `checked_hybrid` makes one.
+    """Parts that are read in turn. A value; `checked_hybrid` makes one.
 
     Attributes:
         parts: at least two; all but the last are bounded.
@@ -112,7 +112,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
     def measured(self, index: int, state: Any) -> SwitchPosition:
         """Return what a part that has finished has measured for the next one.
 
-        Unknown if nobody asks for it.
+        Unknown if no one asks for it.
         """
         source = self.parts[index].source
         if self.parts[index + 1].start is None or not isinstance(source, SupportsSwitchFrom):
@@ -186,7 +186,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 def checked_hybrid(
     sources: Sequence[tuple[Source[Any, Any], Measure | None]], *, field: str
 ) -> HybridSource:
-    """Return the source that reads others one after the other.
+    """Return the source that reads others in turn.
 
     Args:
         sources: each with what the former one measures for its start; None where it starts as it

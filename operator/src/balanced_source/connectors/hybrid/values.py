@@ -77,7 +77,7 @@ class PartCall(AsyncCall):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HybridPart:
-    """One of the sources that are read one after the other.
+    """One of the sources that are read in turn.
 
     Attributes:
         name: unique among the parts.
@@ -99,7 +99,7 @@ class HybridState:
         part: name of the part that is read.
         state: of its enumerator.
         position: what the former part has measured.
-        leftovers: splits of former parts that nobody has, and that are not read to their end: a
+        leftovers: splits of former parts that no one has, and that are not read to their end: a
             Spark checkpoint that is older than the state brought them back.
     """
 

@@ -16,7 +16,7 @@ SKIPPED_OFFSETS: Final = "skippedOffsets"
 """Number of a driver: offsets that were deleted before they were read, and skipped."""
 
 UNCOUNTED_OFFSETS: Final = "uncountedOffsets"
-"""Number of a driver: offsets of which nobody knows yet whether they were skipped."""
+"""Number of a driver: offsets of which no one knows yet whether they were skipped."""
 
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
@@ -25,7 +25,7 @@ LISTED: Final = 10
 class OnDataLoss(enum.Enum):
     """What happens then.
 
-    FAIL: nothing is skipped silently; somebody decides. CONTINUE: it is skipped, and counted.
+    FAIL: nothing is skipped silently; someone decides. CONTINUE: it is skipped, and counted.
     """
 
     FAIL = "Fail"
@@ -73,7 +73,7 @@ class SkipCounter:
         fresh = []
         for split_id, (start, end) in ranges.items():
             gone = min(begins.get(split_id, start), end)
-            # What was counted once is not counted again when the same range is planned anew.
+            # What was counted once is not counted again when the same range is planned again.
             known = max(start, self._upto.get(split_id, start))
             if gone > known:
                 place = KafkaSplitId.of(split_id)
@@ -134,7 +134,7 @@ def topic_unread(
 def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
     """Returns what retention may have taken from new partitions of a topic before they were found.
 
-    Nobody knows whether records were there: a topic that is subscribed only now may be old.
+    No one knows whether records were there: a topic that is subscribed only now may be old.
     """
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return (
@@ -194,9 +194,9 @@ def _by_policy(
         reason: of the problem.
         cluster: that lost records.
         loss: what happened, and to which records.
-        stopped: what does not go on without consent.
+        stopped: what does not continue without consent.
         consent: what consent is given for.
-        consented: what goes on with consent.
+        consented: what continues with consent.
     """
     match policy:
         case OnDataLoss.FAIL:

@@ -110,7 +110,7 @@ def is_due(backlog: Mapping[SplitId, int], limits: ReadLimits, *, waited: float)
 def fair_shares(
     demand: Mapping[SplitId, int], capacity: float, *, costs: Mapping[SplitId, float] | None = None
 ) -> dict[SplitId, int]:
-    """Max-min fair division of `capacity`: nobody gets more than another one that wants more.
+    """Max-min fair division of `capacity`: no one gets more than another one that wants more.
 
     Args:
         demand: how many units each split wants.

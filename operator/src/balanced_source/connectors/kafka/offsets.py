@@ -2,7 +2,7 @@
 
 FLIP-27's ``OffsetsInitializer``, as values that an adapter with a client resolves.
 
-An initializer gives each partition a chain of *wishes*, tried one after the other until one has an
+An initializer gives each partition a chain of *wishes*, tried in turn until one has an
 answer: the commit of a group, else the latest offset, say. Chains are data, so that all questions
 of a discovery are asked in a few requests, and so that the same choice means the same for start and
 stop. `resolution.resolve` asks them.

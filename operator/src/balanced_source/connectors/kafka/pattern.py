@@ -1,6 +1,6 @@
 r"""Topic patterns: the part of RE2 that topic names need, matched in linear time.
 
-Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and whoever may
+Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and a user who may
 create a BalancedSource would stop the operator with it. Here a pattern becomes an automaton whose
 states are advanced together, so a match takes at most (length of the name) × (size of the
 automaton) / 8 steps. Length, size and depth of a pattern are bounded. The same text means the same
@@ -48,7 +48,7 @@ class _One:
 
 @dataclass(frozen=True, slots=True)
 class _Fork:
-    """Goes on in all of these states at once; steps are relative."""
+    """Continues in all of these states at once; steps are relative."""
 
     steps: tuple[int, ...]
 

@@ -1,6 +1,6 @@
 """From wishes to offsets, with as few questions as possible.
 
-Pure but for the look-ups behind a port.
+Pure except for the look-ups behind a port.
 """
 
 from collections.abc import Collection, Iterable, Mapping

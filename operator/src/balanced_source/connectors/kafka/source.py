@@ -72,7 +72,7 @@ class KafkaSource(
         subscriber: the same choice on every cluster.
         starting_offsets: for the partitions of a cluster's first discovery; later ones start at the
             earliest offset.
-        stopping_offsets: where reading ends; None reads on for ever.
+        stopping_offsets: where reading ends; None reads on forever.
         assigner: owner policy.
         rebalance_policy: when splits may move.
         discovery_interval: seconds; None looks once, and then no reader ever gets a further split.
@@ -81,7 +81,7 @@ class KafkaSource(
         retention: seconds for which positions of removed partitions are kept.
         limits: of each micro-batch.
         on_data_loss: what happens when records are gone before they were read.
-        commit_group: consumer group that is told how far the query is; None tells nobody.
+        commit_group: consumer group that is told how far the query is; None tells no one.
     """
 
     clusters: tuple[KafkaCluster, ...]

@@ -49,8 +49,8 @@ class KafkaPartitionSplit(BoundedSplit):
         topic: name of the topic.
         partition: number of the partition.
         offset: next record to read; always a real offset, resolved when the split was discovered.
-        stopping_offset: first record that is not read any more; None reads on for ever.
-        topic_id: of the topic that `offset` belongs to; None if nobody told.
+        stopping_offset: first record that is not read any more; None reads on forever.
+        topic_id: of the topic that `offset` belongs to; None if no one told.
     """
 
     cluster: str

@@ -42,7 +42,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
         lineage = self._lineage(scope, result)
-        # The service lists no shard whose records are all gone. With `Fail` somebody has to decide.
+        # The service lists no shard whose records are all gone. With `Fail` someone has to decide.
         expired = (
             frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
         )

@@ -49,7 +49,7 @@ class Lineage:
         return frozenset(s for s in self.shards if s in self.held or self._is_next(s, begun))
 
     def replaced(self) -> frozenset[SplitId]:
-        """Return the finished shards with a child that was begun: nobody needs to remember them."""
+        """Return the finished shards with a child that was begun: no one needs to remember them."""
         parents = {p for s in self.begun() if s in self.shards for p in self.shards[s].parents}
         return frozenset(s for s in self.finished if s in parents)
 
@@ -79,5 +79,5 @@ class Lineage:
         # A held shard has to be read on, unless it is known to be finished.
         if split_id in self.held:
             return split_id in self.finished
-        # A shard that is not listed expired: waiting for it would stop its children for ever.
+        # A shard that is not listed expired: waiting for it would stop its children forever.
         return split_id not in self.shards or split_id in begun or split_id in self.skipped

@@ -12,7 +12,7 @@ from balanced_source.names import shown
 
 
 class StartAt(enum.StrEnum):
-    """Kinds of start positions; names of the Kinesis API, but for SEQUENCE_NUMBERS."""
+    """Kinds of start positions; names of the Kinesis API, except for SEQUENCE_NUMBERS."""
 
     TRIM_HORIZON = "TRIM_HORIZON"
     LATEST = "LATEST"

@@ -14,7 +14,7 @@ A request that is not answered yet is not part of the state, because a host repe
 lack in each report. A split that comes back waits for no request: readers that were told that there
 are no more splits do not ask again.
 
-A source whose splits are too many to be listed at once, or come for ever, is listed page by page
+A source whose splits are too many to be listed at once, or come forever, is listed page by page
 (`PagedPullSource`): the connector's cursor says what was listed.
 
 Splits that were read are not remembered. So a lost state cannot be rebuilt from what readers hold:

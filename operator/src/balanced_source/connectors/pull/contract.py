@@ -12,8 +12,8 @@ class SplitListing(ABC, Generic[SplitT]):
     failure_threshold: int = 3
     """Failed listings in a row after which people are told."""
     may_repeat: bool = False
-    """Whether reading goes on after the state was lost, although splits that were read may be read
-    again."""
+    """Whether reading continues after the state was lost, although splits that were read may be
+    read again."""
     has_locations: bool = False
     """Whether `is_near` or `is_in_zone` tells anything; asking them for each pending split takes
     time."""
@@ -42,7 +42,7 @@ class SplitListing(ABC, Generic[SplitT]):
         return False
 
     def repeat_advice(self) -> str:
-        """Return what a user does so that reading goes on.
+        """Return what a user does so that reading continues.
 
         An imperative clause that names the setting.
         """

@@ -1,4 +1,4 @@
-"""Which splits a reader gets on request, and which reader gets a split that nobody asked for."""
+"""Which splits a reader gets on request, and which reader gets a split that no one asked for."""
 
 import heapq
 from collections import Counter
@@ -17,7 +17,7 @@ def dealt(
 ) -> dict[int, list[SplitT]]:
     """Return the splits that readers get.
 
-    One after the other, so that few splits are spread over many readers.
+    In turn, so that few splits are spread over many readers.
 
     Args:
         pending: splits to give out, in this order.
@@ -32,7 +32,7 @@ def dealt(
     # one is near to it.
     for is_near in (*near, _anywhere):
         for split_id, split in pending.items():
-            # There may be a million splits left, and nobody asks for more.
+            # There may be a million splits left, and no one asks for more.
             if not left:
                 return given
             readers = (
@@ -64,7 +64,7 @@ def _give(
 def least_loaded(
     splits: Iterable[SplitT], readers: Collection[int], owned: Iterable[int]
 ) -> dict[int, list[SplitT]]:
-    """Return the readers that get splits which nobody asked for.
+    """Return the readers that get splits which no one asked for.
 
     Always the one that has the fewest.
 

@@ -159,7 +159,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.add_readers((subtask_id,))
 
     def add_readers(self, subtask_ids: Sequence[int]) -> None:
-        """A new incarnation asks anew. What readers hold is assigned to them already."""
+        """A new incarnation asks again. What readers hold is assigned to them already."""
         self.waiting = replace(
             self.waiting,
             counts={s: n for s, n in self.waiting.counts.items() if s not in subtask_ids},
@@ -180,14 +180,14 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def _take_retained(self, reader: ReaderInfo[SplitT]) -> None:
         """Splits that the reader let go of.
 
-        Those that nobody reads go on where it stopped, if it was the last.
+        Those that no one reads continue where it stopped, if it was the last.
         """
         owned, pending = self.context.current_assignments(), self.state.pending
         kept = {s.split_id: s for s in reader.retained_splits if s.split_id not in owned}
         newer = {
             s: split for s, split in kept.items() if s in pending and _is_newer(split, pending[s])
         }
-        # Without a state nobody else remembers them; with one, what it does not know was read.
+        # Without a state no one else remembers them; with one, what it does not know was read.
         unknown = {
             s: split for s, split in kept.items() if s not in pending and not self.has_memory
         }
@@ -235,7 +235,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self.state = replace(self.state, finished=self.state.finished.union(kept))
 
     def rebalance(self, cause: RebalanceCause) -> None:
-        """Splits of readers that are no more get another one.
+        """Splits of readers that no longer exist get another one.
 
         The others stay: each reader asks when it has none.
         """
@@ -250,7 +250,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             self.waiting, counts={s: n for s, n in self.waiting.counts.items() if s in readers}
         )
         if not self.is_held_back and readers:
-            # First what came back: nobody asks for it, so no request would fetch it.
+            # First what came back: no one asks for it, so no request would fetch it.
             self._give_returned(readers)
             self._answer()
 
@@ -302,7 +302,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         """Splits that come back read have nothing more for anybody."""
         read = [split_id for split_id, split in splits.items() if split.is_finished]
         self._drop_pending(read)
-        # Nobody will continue it, so no host needs to keep its position.
+        # No one will continue it, so no host needs to keep its position.
         self.context.forget_splits(read)
 
     def _doubt(self) -> RefusedDiscoveryError:
@@ -317,6 +317,6 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
 
 
 def _is_newer(split: SplitT, known: SplitT) -> bool:
-    # A file that was written anew has other records at the same positions.
+    # A file that was written again has other records at the same positions.
     is_same = not is_other(split.attributes(), known.attributes())
     return is_same and (split.position or 0) > (known.position or 0)

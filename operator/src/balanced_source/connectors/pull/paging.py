@@ -1,4 +1,4 @@
-"""An enumerator for sources whose splits are listed page by page, once or for ever.
+"""An enumerator for sources whose splits are listed page by page, once or forever.
 
 See the package.
 

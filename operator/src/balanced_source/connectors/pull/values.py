@@ -33,7 +33,7 @@ class Page(Generic[SplitT]):
         cursor: what the connector remembers of all listings so far. The next call gets it.
         has_more: whether the next call will find more without any change of the world.
         losses: why splits that the user may expect are not read, each as a sentence with a number.
-        refusal: why nothing more is listed until somebody acts; empty if there is no reason.
+        refusal: why nothing more is listed until someone acts; empty if there is no reason.
     """
 
     splits: tuple[SplitT, ...] = ()
@@ -48,8 +48,8 @@ class PullState(Generic[SplitT]):
     """What must survive the process. Assigned splits are not here: the coordinator has them.
 
     Attributes:
-        pending: splits that nobody has, at the position where reading starts or goes on.
-        returned: those of them that somebody had. They are given out without being asked for.
+        pending: splits that no one has, at the position where reading starts or continues.
+        returned: those of them that someone had. They are given out without being asked for.
         finished: assigned splits that have been read to their end, where such splits stay assigned.
         is_listed: whether the splits were listed.
         is_doubtful: whether splits may be pending that were read already, because the state was

@@ -103,7 +103,7 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
     if it.load.has_backlog:
-        # Without a measured capacity nobody knows whether fewer would do while there is a backlog.
+        # Without a measured capacity no one knows whether fewer would do while there is a backlog.
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
         memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
         return _verdict(

@@ -125,7 +125,7 @@ def fewer(load: Load, capacity: float, wanted: int, readers: int) -> str:
 
 
 def probing(wanted: int, readers: int) -> str:
-    """Return why there are fewer readers although nobody knows whether they suffice."""
+    """Return why there are fewer readers although no one knows whether they suffice."""
     return (
         f"{wanted} readers have had no backlog for scaleDownDelay, and what one can process is"
         f" unknown: {readers} are tried"

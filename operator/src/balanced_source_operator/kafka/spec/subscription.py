@@ -41,7 +41,7 @@ class TopicPartitions(Model):
 class Subscription(Model):
     """Which partitions are read; exactly one of the five (excludePattern needs topicPattern).
 
-    The same choice applies to every cluster. It can be changed at any time: what stays goes on
+    The same choice applies to every cluster. It can be changed at any time: what stays continues
     where it is, what is new starts at its earliest offset, what leaves keeps its positions for
     removedClusterRetention.
     """

@@ -1,0 +1,56 @@
+"""What Spark's sinks need, so that a missing option is named before a query starts."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from balanced_source.errors import InvalidSpecError
+
+FIELD: Final = "spec.application.pipeline.sink.options"
+
+_FILES: Final = ("avro", "csv", "delta", "json", "orc", "parquet", "text")
+
+_NEEDED: Final = {
+    **dict.fromkeys(_FILES, ("path", "a folder or URL that driver and executors can write to")),
+    "kafka": ("kafka.bootstrap.servers", "the addresses of the brokers to write to"),
+}
+"""Formats → the option without which Spark does not start a query, and what to set it to."""
+
+_NO_FORMAT: Final = ("[DATA_SOURCE_NOT_FOUND]", "Failed to find data source: ")
+"""How Spark says that no jar brings a format. The second text is that for Kafka and Avro."""
+
+
+def check_options(sink_format: str, names: Iterable[str]) -> None:
+    """Check that a sink has the option that its format cannot do without.
+
+    Formats that are not Spark's own are not checked.
+
+    Args:
+        sink_format: of Spark's ``writeStream``. Spark ignores its case, and that of the names.
+        names: of the options, with those that come from Secrets.
+
+    Raises:
+        InvalidSpecError: the option is missing. Says which, and what to set it to.
+    """
+    needed, meaning = _NEEDED.get(sink_format.lower(), ("", ""))
+    if needed and needed not in {name.lower() for name in names}:
+        raise InvalidSpecError(
+            f"the option {needed} is missing, which the sink format {sink_format} needs. Set it to"
+            f" {meaning}",
+            field=FIELD,
+        )
+
+
+def absent_format(sink_format: str, text: str) -> InvalidSpecError | None:
+    """Return a sentence for an image without the jars of a sink; None for another error of Spark.
+
+    Args:
+        sink_format: of Spark's ``writeStream``.
+        text: of the error with which the query did not start.
+    """
+    if not any(known in text for known in _NO_FORMAT):
+        return None
+    return InvalidSpecError(
+        f"Spark has no sink format {sink_format!r} here. Correct the name, or add the jars of the"
+        " format to spec.application.image",
+        field="spec.application.pipeline.sink.format",
+    )
