@@ -253,7 +253,7 @@ class HostRuntime(HostReporter):
         """Wait for the splits of a query without a past, if only Spark's checkpoint stores them.
 
         A first micro-batch without them would be all that a restart knows: the next query would
-        begin anew, at splits that were recreated since, and at the ends of logs that have grown
+        start again, at splits that were recreated since, and at the ends of logs that have grown
         since.
 
         Raises:

@@ -25,7 +25,8 @@ _STATISTICS: Final = {"main": BrokerStatistics(rtt=0.001)}
 
 def page() -> str:
     """Return the page."""
-    driver = DriverMetrics("orders", namespace="jobs", port=None)
+    driver, kafka = _driver(), _driver(broker_figures(_STATISTICS))
+    connector = [row for row in _rows(kafka) if row not in set(_rows(driver))]
     parts = [head("Metrics", "the registries of operator and driver", TEXT)]
     for title, rows in (
         ("Operator", _rows(Metrics().registry)),
@@ -37,7 +38,7 @@ def page() -> str:
 
 
 def _driver(figures: Iterable[Figure] = ()) -> CollectorRegistry:
-    driver = DriverMetrics("orders", port=None)
+    driver = DriverMetrics("orders", namespace="jobs", port=None)
     driver.note_figures(figures)
     return driver.registry
 

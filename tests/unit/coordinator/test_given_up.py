@@ -219,7 +219,7 @@ def test_a_host_that_was_not_heard_since_the_state_was_lost_is_drained(
     assert len(got) == len(set(got)) == 8 * 13
 
 
-def test_a_host_at_the_gate_goes_on_when_one_that_was_thought_lost_reports() -> None:
+def test_a_host_at_the_gate_continues_when_one_that_was_thought_lost_reports() -> None:
     """Found by random lives: the gate was looked at only when a host registered."""
     stage = running()
     stage.operator.handle(HostLost("0", stage.state.hosts["0"].incarnation))

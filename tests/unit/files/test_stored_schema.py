@@ -118,7 +118,7 @@ def test_columns_are_chosen_among_the_inferred_ones(folder: Path) -> None:
     assert half_of("files").schema(options.read) == "name STRING"
 
 
-def test_tasks_refuse_columns_that_were_inferred_anew_meanwhile(folder: Path) -> None:
+def test_tasks_refuse_columns_that_were_inferred_again_meanwhile(folder: Path) -> None:
     read = parse_options(given(folder, metadataColumns="false")).read
     fitting = StructType([StructField("id", LongType()), StructField("name", StringType())])
     half: Any = half_of("files")

@@ -75,7 +75,7 @@ def test_a_refusal_of_the_file_system_is_told_and_not_taken_for_a_lost_answer(
         journal.seal(RECORD)
 
 
-def test_whoever_acts_on_a_record_makes_its_name_durable_first(
+def test_a_record_is_durable_before_anything_acts_on_it(
     journal: FolderJournal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that loses power forgets names that were not written to the disk.

@@ -54,7 +54,7 @@ def test_statistics_are_metrics_by_cluster() -> None:
     )
 
 
-def test_a_round_trip_that_nobody_has_measured_is_unknown_and_not_0() -> None:
+def test_a_round_trip_without_a_measurement_is_unknown_and_not_0() -> None:
     metrics = DriverMetrics("orders", namespace="jobs", port=None)
 
     seen = parse(json.dumps({"brokers": {"a:1/1": {"state": "UP", "rtt": {"avg": 0}}}}))

@@ -200,7 +200,7 @@ def test_hooks_without_a_mistake_are_what_they_are() -> None:
     assert not plain.knows_ends
 
 
-def test_what_no_connector_has_is_no_mistake_of_it() -> None:
+def test_an_error_outside_a_connector_is_not_blamed_on_it() -> None:
     """A log that shows variables looks for attributes, also while it shows a mistake."""
     assert not hasattr(checked(Hooks(dict)), "__rich_repr__")
 

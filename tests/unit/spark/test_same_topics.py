@@ -103,7 +103,7 @@ def test_no_row_leaves_before_the_topics_were_compared() -> None:
     assert delivered == []
 
 
-def test_a_deleted_topic_is_not_waited_for_for_ever() -> None:
+def test_waiting_for_a_deleted_topic_ends() -> None:
     with pytest.raises(OffsetsLostError, match=r"topic t was deleted\."):
         read(Cluster({"u": "u"}))
 

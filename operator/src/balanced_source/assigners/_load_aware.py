@@ -216,7 +216,7 @@ class _Rebalance:
             yield number, step.largest, moved
 
     def _from_scratch(self, held: Sequence[int]) -> list[int]:
-        """Everything dealt anew."""
+        """Deal out every split again."""
         dealt = self._table.deal(range(len(self._table.ids)), [0] * self._n)
         groups = [dealt[i] for i in range(len(dealt))]
         return relabel(groups, enumerate(held), self._n)

@@ -78,7 +78,7 @@ def _begins(start: StreamOffset, end: StreamOffset) -> Mapping[SplitId, Position
 class PlanOnce:
     """Plans each micro-batch once, although its plan is needed for figures and for tasks.
 
-    Offsets are compared by identity, which costs nothing; other objects are planned anew. Used by
+    Offsets are compared by identity, which costs nothing; other objects are planned again. Used by
     one thread.
     """
 

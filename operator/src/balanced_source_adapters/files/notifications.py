@@ -1,6 +1,6 @@
 """Notifications of new objects: events of an S3 store in a queue of SQS.
 
-They are hints that save listings. An object that an event names is looked at, and taken as one that
+They are hints that save listings. An object that an event names is checked, and taken as one that
 was listed. Messages are deleted when the state that covers them is stored. What no event has named
 is found by the next whole listing.
 """
@@ -49,7 +49,8 @@ class Notifications:
         self._client = _client(store, queue, secrets)
 
     def receive(self) -> Notices:
-        """Return what is there now. Messages stay hidden for a while, and come again.
+        """Return the objects that the queue names now. Messages are hidden, and come again.
+
 
         Raises:
             TransientDiscoveryError: the queue does not answer, or refuses to.
@@ -90,7 +91,7 @@ class Notifications:
 def created(body: str) -> tuple[str, ...]:
     """Return the objects that a message says were created, as ``bucket/key``.
 
-    None of a message that is no event of S3, such as the one that tests a configuration.
+    Empty for a message that is not an event of S3, such as the one that tests a configuration.
     """
     try:
         records = json.loads(body)["Records"]

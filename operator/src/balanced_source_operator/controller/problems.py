@@ -47,7 +47,7 @@ def _with_progress(problem: Problem, facts: Facts) -> Problem:
 
 
 def losses_of(facts: Facts) -> list[Problem]:
-    """Return the problems after which the sink lacks or may lack records, while reading goes on."""
+    """Return problems after which the sink lacks or may lack records, while reading continues."""
     reported = [p for p in _reported(facts) if is_loss(p.reason) and not p.is_fatal]
     return [*reported, *facts.losses.problems]
 

@@ -487,7 +487,7 @@ class SourceRuntime:
         self._problems.set("rival", problem)
 
     def _note_foreign(self, error: ForeignObjectError) -> None:
-        """Report an object of somebody else, unless the garbage collector is about to delete it."""
+        """Report an object of another owner, unless the garbage collector is about to delete it."""
         if not error.is_passing or self._lasts():
             problem = Problem(reason=Reason.FOREIGN_OBJECT, message=str(error), scope=error.scope)
             self._problems.raise_(Reason.FOREIGN_OBJECT, problem)

@@ -56,7 +56,7 @@ def check_inferring(options: Mapping[str, str], choices: Choices) -> None:
 def check_inferred(query: Query[FileReadOptions]) -> None:
     """Check that Spark has the columns that this process has found.
 
-    Each process of a query asks anew, and a file may appear in between.
+    Each process of a query asks again, and a file may appear in between.
 
     Raises:
         InvalidSpecError: Spark has others.
