@@ -51,7 +51,6 @@ class Notifications:
     def receive(self) -> Notices:
         """Return the objects that the queue names now. Messages are hidden, and come again.
 
-
         Raises:
             TransientDiscoveryError: the queue does not answer, or refuses to.
         """
