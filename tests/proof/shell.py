@@ -22,6 +22,7 @@ import structlog
 from balanced_source.api import Problem, ProblemBoard, ProblemKey, SplitId
 from balanced_source.documents import stream_offset
 from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.offset_codec import OffsetCodec
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FencedError
@@ -208,7 +209,8 @@ class Shell:
         runtime = self.runtime
         runtime._name, runtime._host, runtime._first = name, host, None
         runtime._seen.assignment, runtime._seen.joined = newest, settings
-        self.planner._has_closed = has_closed
+        # Another process remembers nothing of what this one has decoded.
+        self.planner._has_closed, self.planner._codec = has_closed, OffsetCodec()
         runtime._reported = host if is_reported else None
         runtime._failure, runtime._checkpoint = None, CheckpointWatch()
         runtime._problems, runtime._progress = ProblemBoard(lambda _: None), Progress()

@@ -149,6 +149,7 @@ FULL_FILES: Final[dict[str, Any]] = {
                 "endpoint": "https://store.example.org:9000",
                 "region": "eu-1",
                 "secret": "store",
+                "notificationQueue": "https://queues.example.org/1234/orders",
             },
             "discoveryInterval": "10s",
             "lateWindow": "1h",

@@ -65,7 +65,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
             "key=lambda name: reports[name].epoch",
             "key=lambda name: -reports[name].epoch",
         ),
-        lambda: BETWEEN.test_of_two_hosts_that_report_a_split_the_later_epoch_holds_it(2, 5, 1),
+        lambda: BETWEEN.test_the_later_epoch_decides_between_two_hosts_that_report_a_split(2, 5, 1),
     ),
     (
         seeded(
@@ -74,7 +74,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
             "(set() if is_full else gone)",
             "set()",
         ),
-        BETWEEN.test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_former_one,
+        BETWEEN.test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_previous_one,
     ),
     (
         seeded(
