@@ -7,6 +7,7 @@ from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host.ends import (
     Look,
     Mark,
+    Marks,
     SplitEnd,
     confirmed,
     look,
@@ -106,3 +107,18 @@ def test_a_log_of_another_identity_needs_no_check_and_one_of_unknown_identity_do
     assert not needs_check(mark, replace(answer, identity="second"))
     assert needs_check(mark, replace(answer, identity=None)), "the broker does not say"
     assert needs_check(replace(mark, identity=None), answer), "of a former version"
+
+
+def test_marks_are_those_of_the_splits_that_the_offset_has() -> None:
+    marks = Marks(READ, [A, B, ("c", "t", 9)])
+
+    assert (len(marks), list(marks)) == (2, [A, B])
+    assert marks[A] == Mark(position=5, term=3)
+
+
+def test_a_mark_without_a_term_is_suspect_only_behind_the_end() -> None:
+    unknown = StreamOffset(positions={A: 5})
+
+    assert list(Marks(unknown, [A]).suspects({A: SplitEnd(end=9, term=4)})) == []
+    assert list(Marks(unknown, [A]).suspects({A: SplitEnd(end=4, term=4)})) == [A]
+    assert list(Marks(READ, [A]).suspects({A: SplitEnd(end=9, term=4)})) == [A]

@@ -1,6 +1,7 @@
 """Shares by time: a slow reader does not keep the others waiting, and nothing is left forever."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,3 +122,19 @@ def test_no_split_goes_back_or_too_far_and_each_reader_progresses(
         own = [s for s, (r, _) in held.items() if r == reader]
         if any(reach[s] > held[s][1] for s in own):
             assert any(found[s] > held[s][1] for s in own), "a reader must not stand still"
+
+
+def test_the_middle_one_of_three_readers_sets_the_time_in_any_order() -> None:
+    """Not the fastest reader, and not the slowest one that was listed in the middle."""
+    blocks = {block(reader): (reader, 0) for reader in range(3)}
+    offset = replace(base(blocks), readers=(0, 1, 2), parallelism=3)
+
+    pace = paced_with(
+        offset,
+        dict.fromkeys(blocks, 100),
+        {0: 10.0, 1: 20.0, 2: 1.0},
+        no_more_splits=frozenset(),
+        may_cut=lambda _: True,
+    )
+
+    assert pace == Pace({block(0): 100, block(1): 100, block(2): 10})
