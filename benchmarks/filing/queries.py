@@ -1,6 +1,5 @@
 """Queries of one Spark session: a folder read to its end, or watched while files appear."""
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.filing.folders import schema
-from benchmarks.reading.cost import Cost
-from benchmarks.reading.session import Backlog
+from benchmarks.reading.session import Backlog, read_to_end
 
 READERS: Final = 2
 AHEAD: Final = 1000
@@ -68,27 +66,7 @@ CONTESTANTS: Final = (OURS, SPARK)
 
 def read_backlog(spark: SparkSession, who: Contestant, folder: Path, kind: str) -> Backlog:
     """Read all files of a folder into nothing, with trigger `AvailableNow`."""
-    with Cost() as cost, tempfile.TemporaryDirectory() as checkpoint:
-        began = time.monotonic()
-        query = (
-            who.rows(spark, folder, kind)
-            .writeStream.format("noop")
-            .option("checkpointLocation", checkpoint)
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-        whole = time.monotonic() - began
-        progress = [p for p in query.recentProgress if p.numInputRows]
-    return Backlog(
-        rows=sum(p.numInputRows for p in progress),
-        whole=whole,
-        running=sum(p.durationMs["addBatch"] for p in progress) / 1000,
-        cpu=cost.cpu,
-        jvm_cpu=cost.jvm_cpu,
-        python_mb=cost.python_mb,
-        jvm_mb=cost.jvm_mb,
-    )
+    return read_to_end(lambda: who.rows(spark, folder, kind))
 
 
 class Watch:

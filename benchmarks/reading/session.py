@@ -4,10 +4,11 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from balanced_source_spark.data_source import register
@@ -82,12 +83,21 @@ def read_backlog(
     Processes that are `ignored` do not count as ours.
     """
     options = {**contestant.settings(kafka, topic, readers=readers), "startingOffsets": "earliest"}
+
+    def load() -> DataFrame:
+        rows = spark.readStream.format(contestant.format).options(**options).load()
+        return rows.select(*contestant.columns) if contestant.columns else rows
+
+    return read_to_end(load, ignored=ignored)
+
+
+def read_to_end(load: Callable[[], DataFrame], *, ignored: frozenset[int] = frozenset()) -> Backlog:
+    """Read what `load` makes with trigger `AvailableNow`, into nothing."""
     with Cost(ignored=ignored) as cost, tempfile.TemporaryDirectory() as checkpoint:
         began = time.monotonic()
-        rows = spark.readStream.format(contestant.format).options(**options).load()
-        rows = rows.select(*contestant.columns) if contestant.columns else rows
         query = (
-            rows.writeStream.format("noop")
+            load()
+            .writeStream.format("noop")
             .option("checkpointLocation", checkpoint)
             .trigger(availableNow=True)
             .start()
