@@ -4,6 +4,8 @@ One fragment of one function replaced, for as long as a search lasts.
 """
 
 import contextlib
+import functools
+import gc
 import importlib
 import inspect
 import textwrap
@@ -80,10 +82,12 @@ class Mutant:
         function = _find(self.where)
         sound = function.__code__
         function.__code__ = self._broken(function)
+        _forget()
         try:
             yield
         finally:
             function.__code__ = sound
+            _forget()
 
     def _broken(self, function: FunctionType) -> CodeType:
         source = textwrap.dedent(inspect.getsource(function))
@@ -95,6 +99,22 @@ class Mutant:
             for c in module.co_consts
             if isinstance(c, CodeType) and c.co_name == function.__name__
         )
+
+
+def _forget() -> None:
+    """Empties the memories of what was decoded or computed, here and in the product.
+
+    An answer from before a mutant would hide it, and one from its time would outlive it.
+    """
+    for memory in gc.get_objects():
+        # One without a bound holds an object of the process, not an answer.
+        if (
+            isinstance(memory, functools._lru_cache_wrapper)
+            and memory.cache_parameters()["maxsize"]
+        ):
+            module = memory.__module__ or ""
+            if module.startswith(("balanced_source", "proof.", "support.")):
+                memory.cache_clear()
 
 
 def _find(where: str) -> FunctionType:

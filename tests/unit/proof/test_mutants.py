@@ -5,6 +5,7 @@ import pytest
 from proof.explorer import Explorer
 from proof.mutants import MUTANTS
 from proof.mutation import Mutant
+from proof.shell import EMPTY, offset_of
 
 pytestmark = pytest.mark.unit
 
@@ -50,3 +51,14 @@ def test_the_code_is_restored_after_a_mutant() -> None:
         pass
 
     assert Explorer(mutant.setting).run().problem is None
+
+
+def test_what_sound_code_has_decoded_is_forgotten_with_a_mutant_and_after_it() -> None:
+    sound = offset_of(EMPTY)
+    mutant = next(m for m in MUTANTS if m.name == "a logged offset is read without topic ids")
+
+    with mutant.applied():
+        broken = offset_of(EMPTY)
+
+    assert broken is not sound
+    assert offset_of(EMPTY) is not broken
