@@ -14,7 +14,7 @@ from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.discovery.answers import checked_discovery
 from balanced_source.connectors.pull import ListSplits, Page
-from balanced_source.connectors.pull.answers import checked_page
+from balanced_source.connectors.pull.paging import checked_page
 from balanced_source.errors import (
     ContractViolationError,
     FatalProblemError,

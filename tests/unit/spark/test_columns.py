@@ -3,9 +3,8 @@
 import pytest
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
 from balanced_source_spark.kafka.chunk import Chunk
-from balanced_source_spark.kafka.columns import record_batch
+from balanced_source_spark.kafka.columns import TYPES, arrow_schema, record_batch
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.schema import spark_schema
 from balanced_source_spark.options import parse_options

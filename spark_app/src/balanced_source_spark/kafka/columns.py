@@ -9,7 +9,6 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import compute
 
-from balanced_source_spark.kafka.arrow import TYPES, arrow_schema
 from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.names import PLAIN
 
@@ -18,6 +17,29 @@ _HEADERS: Final = methodcaller("headers")
 _MICROS_PER_MILLI: Final = 1000
 
 _Maker = Callable[[Chunk], pa.Array]
+
+_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+
+TYPES: Final[Mapping[str, pa.DataType]] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    "headers": pa.list_(pa.field("element", _HEADER)),
+    "cluster": pa.string(),
+}
+"""Of all columns that rows can have, see `names.COLUMNS`."""
+
+
+def arrow_schema(columns: Sequence[str] = PLAIN) -> pa.Schema:
+    """Columns in the given order, exactly as Spark checks them.
+
+    All nullable, timestamps in microseconds UTC.
+    """
+    return pa.schema([pa.field(name, TYPES[name]) for name in columns])
 
 
 @contextmanager

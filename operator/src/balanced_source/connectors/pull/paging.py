@@ -16,8 +16,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Generic, Self
 
-from balanced_source.api import Boundedness, CallFailure, SplitEnumeratorContext, SplitId
-from balanced_source.connectors.pull.answers import checked_page
+from balanced_source.api import (
+    AsyncCall,
+    Boundedness,
+    CallFailure,
+    SplitEnumeratorContext,
+    SplitId,
+)
+from balanced_source.connectors.answers import WrongAnswer, checked_splits, in_words, refused
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
@@ -189,3 +195,13 @@ def in_order(
 ) -> Mapping[SplitId, SplitT]:
     """Return the splits in the order in which they are given out."""
     return dict(sorted(splits.items(), key=lambda item: (-source.priority(item[1]), item[0])))
+
+
+def checked_page(call: AsyncCall, answer: Any) -> Page[Any] | CallFailure:
+    """Return the answer to a call that lists a page, or what is wrong with it."""
+    if isinstance(answer, CallFailure):
+        return in_words(call, answer)
+    if not isinstance(answer, Page):
+        return refused(call, WrongAnswer(f"a {type(answer).__name__}", "a Page"))
+    found = checked_splits(call, answer.splits)
+    return found if isinstance(found, CallFailure) else answer
