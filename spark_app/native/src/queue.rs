@@ -1,5 +1,5 @@
 //! Safe wrappers of the parts of librdkafka that its Rust library has no interface for: taking many messages at once
-//! from the queue of one partition.
+//! from the queue of one partition, and asking about all topics of a client at once.
 //!
 //! All unsafe code of the crate is here. What it rests on, from librdkafka's documentation and source:
 //! - a queue is alive from `rd_kafka_queue_get_partition` to `rd_kafka_queue_destroy`, and must be destroyed before its
@@ -13,6 +13,7 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rdkafka::bindings as ffi;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -74,6 +75,23 @@ impl Drop for PartitionQueue {
             ffi::rd_kafka_queue_destroy(self.queue.as_ptr());
         }
         self.wake.set(); // nobody is to wait for a queue that is gone
+    }
+}
+
+/// Ask the cluster about all topics that the client knows by name.
+///
+/// librdkafka asks by itself at the first connection, and later once a second: a partition of a topic that is new to
+/// the client waits until then.
+pub fn ask_about_topics(client: &Client, patience: Duration) {
+    let mut found = ptr::null();
+    let millis = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the client is alive; zero and null mean: the topics that are known here. The answer is ours if there is
+    // one, and is destroyed once. What it says, librdkafka has noted by then.
+    unsafe {
+        ffi::rd_kafka_metadata(client.client().native_ptr(), 0, ptr::null_mut(), &raw mut found, millis);
+        if !found.is_null() {
+            ffi::rd_kafka_metadata_destroy(found);
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::columns::{Column, Columns, Limits};
 use crate::consumer::{Watcher, connect};
 use crate::errors::ReadError;
 use crate::partition::{Event, Partition, Resumed};
-use crate::queue::{Buffer, Client, PartitionQueue};
+use crate::queue::{Buffer, Client, PartitionQueue, ask_about_topics};
 use crate::wake::Wake;
 
 /// Messages taken from a queue by one call.
@@ -28,6 +28,9 @@ const ENOUGH_ROWS: usize = 2048;
 
 /// How long the interpreter is not asked for signals.
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long a cluster may take to say where the partitions of a new topic are: librdkafka asks after as long itself.
+const INTRODUCTION: Duration = Duration::from_secs(1);
 
 /// Rows expected of a range whose length says little.
 const USUAL_ROWS: usize = 1 << 15;
@@ -60,6 +63,8 @@ pub enum Step {
 struct Counters {
     continued: u64,
     sought: u64,
+    /// Questions about new topics.
+    asked: u64,
     rows: usize,
     bytes: usize,
     waited: Duration,
@@ -72,6 +77,8 @@ pub struct Reader {
     /// Of `partitions`, those whose range is not read yet.
     outstanding: Vec<usize>,
     refreshed: Vec<String>,
+    /// Topics that the client was told of, also of partitions that are not read any more.
+    known: HashSet<String>,
     buffer: Buffer,
     wake: Arc<Wake>,
     settings: Settings,
@@ -91,6 +98,7 @@ impl Reader {
             numbers: HashMap::new(),
             outstanding: Vec::new(),
             refreshed: Vec::new(),
+            known: HashSet::new(),
             buffer: Buffer::new(CHUNK),
             wake: Arc::default(),
             settings,
@@ -120,6 +128,7 @@ impl Reader {
         }
         if fresh.count() > 0 {
             self.client.incremental_assign(&fresh).map_err(|e| self.failed(&e))?;
+            self.introduce(&fresh);
         }
         self.outstanding.retain(|number| !self.partitions[*number].is_done());
         Ok(())
@@ -153,6 +162,17 @@ impl Reader {
         self.counters.sought += 1;
         list.add_partition_offset(&range.topic, range.partition, Offset::Offset(range.start))
             .map_err(|e| self.failed(&e))
+    }
+
+    /// Have the client look for the leaders of new topics now instead of within a second.
+    fn introduce(&mut self, fresh: &TopicPartitionList) {
+        let before = self.known.len();
+        self.known.extend(fresh.elements().iter().map(|element| element.topic().to_owned()));
+        if self.known.len() > before {
+            self.counters.asked += 1;
+            // without an answer librdkafka goes on asking, and the read says what is wrong if it stalls
+            ask_about_topics(&self.client, INTRODUCTION);
+        }
     }
 
     /// Rows when there are enough or nothing more comes; after a while without any, `Waiting`.
@@ -289,6 +309,7 @@ impl Reader {
         HashMap::from([
             ("continued", counters.continued as f64),
             ("sought", counters.sought as f64),
+            ("asked", counters.asked as f64),
             ("rows", counters.rows as f64),
             ("bytes", counters.bytes as f64),
             ("waited", counters.waited.as_secs_f64()),

@@ -3,12 +3,16 @@
 Errors of their configuration end in the query's error, and show nothing secret.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import NoSecrets
-from balanced_source_spark.kafka.consumers import borrowed_consumer
+from balanced_source_spark.kafka.consumers import TaskConsumer, borrowed_consumer
 from balanced_source_spark.kafka.settings import consumer_config
 
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="127.0.0.1:1")
@@ -29,3 +33,48 @@ def test_an_invalid_configuration_is_reported_without_its_values(name: str, valu
 
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+class Asked(TaskConsumer):
+    """Notes which topics it asks about; with `is_silent`, no broker answers."""
+
+    is_silent = False
+
+    def __init__(self) -> None:
+        super().__init__({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0})
+        self.topics: list[str | None] = []
+
+    def list_topics(self, topic: str | None = None, timeout: float = -1) -> Any:
+        self.topics.append(topic)
+        if self.is_silent:
+            raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+
+@pytest.fixture
+def consumer() -> Iterator[Asked]:
+    asked = Asked()
+    yield asked
+    asked.close()
+
+
+def test_a_consumer_asks_once_about_each_topic_that_is_new_to_it(consumer: Asked) -> None:
+    """Else its first read waits for librdkafka, which looks for new topics once a second."""
+    consumer.introduce({"a", "b"})
+    consumer.introduce({"a", "b", "c"})
+    consumer.introduce({"c"})
+
+    assert consumer.topics == ["a", "b", "c"]
+
+
+def test_a_cluster_that_is_silent_is_asked_once_per_micro_batch(consumer: Asked) -> None:
+    consumer.is_silent = True
+
+    consumer.introduce({"a", "b", "c"})
+
+    assert consumer.topics == ["a"], "each question would wait for as long"
+
+
+def test_without_time_left_the_client_asks_by_itself(consumer: Asked) -> None:
+    consumer.introduce({"a"}, patience=0.0)
+
+    assert consumer.topics == []

@@ -34,10 +34,15 @@ class Consumer:
         self.portion = portion
         self.asked: list[int] = []
         self.given_up: list[tuple[str, int]] = []
-        self._next = 0
+        self.introduced: list[set[str]] = []
+        self._next = -1
 
     def assign(self, partitions: list[Any]) -> None:
         self._next = partitions[0].offset
+
+    def introduce(self, topics: set[str]) -> None:
+        assert self._next >= 0, "librdkafka notes the leaders of topics that it knows"
+        self.introduced.append(topics)
 
     def incremental_unassign(self, partitions: list[Any]) -> None:
         self.given_up += [(p.topic, p.partition) for p in partitions]
@@ -78,6 +83,7 @@ def test_it_never_asks_for_more_than_is_left(monkeypatch: pytest.MonkeyPatch) ->
     assert read(monkeypatch, consumer, 5, 15) == list(range(5, 15))
     assert consumer.asked == [10, 7, 4, 1]
     assert consumer.given_up == [("t", 0)], "nothing is fetched for nobody"
+    assert consumer.introduced == [{"t"}]
 
 
 def test_it_asks_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ had already been taken.)
 """
 
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -18,11 +19,51 @@ from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
 
-_pool: Final[Pool[Consumer]] = Pool()
+INTRODUCTION: Final = 1.0
+"""Seconds that a cluster may take to say where the partitions of new topics are: librdkafka asks
+after as long itself."""
+
+
+class TaskConsumer(Consumer):
+    """A consumer that looks for the partitions of topics as soon as it has to read them.
+
+    librdkafka asks about topics when it connects, and later once a second: a partition of a topic
+    that is new to the consumer would wait until then.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """A consumer with this configuration; raises KafkaException as `Consumer` does."""
+        super().__init__(dict(config))
+        self._known: set[str] = set()
+
+    def introduce(self, topics: Collection[str], *, patience: float = INTRODUCTION) -> None:
+        """Ask where the partitions of these topics are, once per topic.
+
+        Args:
+            topics: names.
+            patience: seconds, see `INTRODUCTION`. Without an answer librdkafka goes on asking, and
+                the read says what is wrong if it stalls.
+        """
+        deadline = time.monotonic() + patience
+        for topic in sorted(set(topics) - self._known):
+            self._known.add(topic)
+            left = deadline - time.monotonic()
+            if left <= 0 or not self._asked(topic, left):
+                return
+
+    def _asked(self, topic: str, timeout: float) -> bool:
+        try:
+            self.list_topics(topic, timeout=timeout)
+        except KafkaException:
+            return False
+        return True
+
+
+_pool: Final[Pool[TaskConsumer]] = Pool()
 
 
 @contextmanager
-def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
+def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[TaskConsumer]:
     """A consumer with this configuration; kept for the next use, unless the use failed.
 
     The client id names its owner. A worker that serves many readers hands a consumer on to another
@@ -36,9 +77,9 @@ def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[Consumer]:
         consumer.unassign()
 
 
-def _made(config: Mapping[str, Any]) -> Consumer:
+def _made(config: Mapping[str, Any]) -> TaskConsumer:
     try:
-        return Consumer(dict(config))
+        return TaskConsumer(config)
     except KafkaException as error:  # quotes values, and the text ends in the query's error
         raise BalancedSourceError(without_secrets(str(error), config)) from None
 

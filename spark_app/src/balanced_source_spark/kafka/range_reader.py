@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
-from balanced_source_spark.kafka.consumers import borrowed_consumer
+from balanced_source_spark.kafka.consumers import TaskConsumer, borrowed_consumer
 from balanced_source_spark.kafka.settings import (
     LogRewrittenError,
     OffsetsLostError,
@@ -58,7 +58,7 @@ class _Reading:
     """Progress of one call of `read_ranges`."""
 
     def __init__(
-        self, consumer: Consumer, ranges: Sequence[SplitRange], settings: RangeReaderSettings
+        self, consumer: TaskConsumer, ranges: Sequence[SplitRange], settings: RangeReaderSettings
     ) -> None:
         self._consumer = consumer
         self._settings = settings
@@ -71,8 +71,8 @@ class _Reading:
             key = KafkaSplitId.of(piece.split_id)[1:]
             self._next[key] = int(piece.start or 0)
             self._ends[key] = int(piece.end or 0)
-        topics = {topic for topic, _ in self._next}
-        self._topic = next(iter(topics)) if len(topics) == 1 else None
+        self._topics = {topic for topic, _ in self._next}
+        self._topic = next(iter(self._topics)) if len(self._topics) == 1 else None
         self._last_error: KafkaError | None = None
         self._refreshed: set[str] = set()
 
@@ -80,6 +80,7 @@ class _Reading:
         self._consumer.assign(
             [TopicPartition(t, p, offset) for (t, p), offset in self._next.items()]
         )
+        self._consumer.introduce(self._topics)
         deadline = time.monotonic() + self._settings.stall
         while self._ends:
             left = sum(end - self._next[key] for key, end in self._ends.items())
