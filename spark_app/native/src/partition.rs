@@ -111,6 +111,13 @@ impl Partition {
         }
     }
 
+    /// Free what was fetched, once the consumer does not read this partition any more: librdkafka keeps the records in
+    /// the partition's queue until someone takes them, and nobody will.
+    pub fn empty(&mut self, buffer: &mut Buffer) {
+        self.kept.clear();
+        while self.queue.take(buffer, usize::MAX, drop) > 0 {}
+    }
+
     /// Move records that are here into `rows`, without waiting; whether there were any, and what else was said.
     pub fn drain(&mut self, rows: &mut Columns, buffer: &mut Buffer) -> (bool, Option<Event>) {
         let mut moved = false;

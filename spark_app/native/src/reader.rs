@@ -289,7 +289,7 @@ impl Reader {
         if self.partitions.iter().all(|partition| partition.used.elapsed() < age) {
             return Ok(self.partitions.len()); // called after each use: as a rule there is nothing to do
         }
-        let (idle, kept): (Vec<_>, Vec<_>) = self.partitions.drain(..).partition(|p| p.used.elapsed() >= age);
+        let (mut idle, kept): (Vec<_>, Vec<_>) = self.partitions.drain(..).partition(|p| p.used.elapsed() >= age);
         self.partitions = kept;
         self.numbers = self.partitions.iter().enumerate().map(|(i, p)| ((p.topic.clone(), p.number), i)).collect();
         self.outstanding.clear();
@@ -299,6 +299,9 @@ impl Reader {
                 list.add_partition(&partition.topic, partition.number);
             }
             self.client.incremental_unassign(&list).map_err(|e| self.failed(&e))?;
+            for partition in &mut idle {
+                partition.empty(&mut self.buffer);
+            }
         }
         Ok(self.partitions.len())
     }

@@ -1,4 +1,8 @@
-"""A reader kept over ten thousand micro-batches does not grow, and fetches nothing twice."""
+"""A reader that is kept does not grow, and fetches nothing twice."""
+
+import os
+import subprocess
+import sys
 
 import psutil
 import pytest
@@ -43,3 +47,25 @@ def test_ten_thousand_micro_batches_do_not_grow_the_worker(kafka: KafkaCluster, 
     assert psutil.Process().memory_info().rss - settled < 32 << 20
     reads = [each for each in native.counters() if each["rows"] >= rows]
     assert reads[0]["sought"] == PARTITIONS, "only the first micro-batch has to seek"
+
+
+@pytest.mark.skipif(not native.is_available(), reason="make native")
+def test_what_was_fetched_of_a_forgotten_partition_is_freed(
+    kafka: KafkaCluster, topic: str
+) -> None:
+    """A worker that serves many readers in turn would hold what it has fetched for each of them."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for _ in range(1000):
+        producer.produce(topic, b"x" * 10_000, partition=0)
+    producer.flush()
+    size = 8 << 20
+
+    run = [sys.executable, "-m", "support.native_forgetting", kafka.bootstrap, topic, str(size)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run(
+        run, stdout=subprocess.PIPE, text=True, check=True, timeout=120, env=environment
+    )
+
+    held, left = map(int, told.stdout.split()[-2:])
+    assert held > size
+    assert left < size / 4, f"{left} of {held} bytes are still in use"
