@@ -19,7 +19,7 @@ _NAMES = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks ke
 
 
 class _Figures(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in _NAMES.split()]  # noqa: RUF012
+    _fields_ = [(name, ctypes.c_size_t) for name in _NAMES.split()]
 
 
 def in_use() -> int:
