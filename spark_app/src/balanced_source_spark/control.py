@@ -48,11 +48,22 @@ class Control:
         self._rescale = rescale
         self._seen = ""
         self.folder: Final = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._file = str(self.folder / PARALLELISM)
+        self._version: tuple[int, int] | None = None
 
     def look(self) -> None:
         """Set the number of readers if it was changed. What is no number is said and ignored."""
+        # This is asked before each micro-batch, and as a rule no one has ever written the file.
         try:
-            text = (self.folder / PARALLELISM).read_text(encoding="utf-8").strip()
+            found = os.stat(self._file)  # noqa: PTH116 - a Path takes ten times as long
+        except OSError:
+            return
+        # Writers replace the file: each has a number of its own.
+        if (version := (found.st_ino, found.st_mtime_ns)) == self._version:
+            return
+        self._version = version
+        try:
+            text = Path(self._file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return
         # The file stays: the same number must not be set again at each look.

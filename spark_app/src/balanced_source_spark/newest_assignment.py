@@ -48,6 +48,9 @@ class NewestAssignment:
 
     def wait(self, *, timeout: float) -> Assignment | None:
         """Return the newest assignment; wait up to `timeout` seconds for the first one."""
+        # Asked several times for each micro-batch; once there is one, there is always one.
+        if (seen := self.assignment) is not None:
+            return seen
         with self._changed:
             self._changed.wait_for(lambda: self.assignment is not None, timeout)
             return self.assignment

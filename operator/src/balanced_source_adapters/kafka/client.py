@@ -5,7 +5,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -128,11 +128,10 @@ class TopicsRefusedError(RefusedDiscoveryError):
         self.refused = refused
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tail:
+class Tail(NamedTuple):
     """States where a partition ends, and the leader epoch of the broker that says so.
 
-    None: an old broker.
+    None: an old broker. One is made for each partition at each look.
     """
 
     offset: int

@@ -277,10 +277,11 @@ class OffsetRequests:
         answers: dict[SplitId, Any] = {}
         for request in requests:
             for split_id, future in request.futures.items():
-                if (error := _error_of(future, request.leader)) is None:
-                    answers[split_id] = future.result()
-                elif error.code() not in NOT_THERE:
-                    errors[split_id] = error
+                found = _answer_of(future, request.leader)
+                if not isinstance(found, KafkaError):
+                    answers[split_id] = found
+                elif found.code() not in NOT_THERE:
+                    errors[split_id] = found
         return ListedOffsets(answers={s: answers[s] for s in wanted if s in answers}, errors=errors)
 
     def _sent(self, leader: int, group: Wanted) -> _Request:
@@ -299,8 +300,8 @@ class OffsetRequests:
 
 def has_answered(future: Future[Any]) -> bool:
     """Whether a broker has said something, be it that it refuses."""
-    error = _error_of(future, 0)
-    return error is None or error.code() not in _UNANSWERED
+    found = _answer_of(future, 0)
+    return not isinstance(found, KafkaError) or found.code() not in _UNANSWERED
 
 
 def no_leader(leader: int) -> KafkaError:
@@ -315,14 +316,13 @@ def partition_of(split_id: SplitId) -> TopicPartition:
     return TopicPartition(str(split_id[1]), int(split_id[2]))
 
 
-def _error_of(future: Future[Any], leader: int) -> KafkaError | None:
-    if not future.done():
+def _answer_of(future: Future[Any], leader: int) -> Any:
+    """What a leader has answered, or a KafkaError."""
+    try:
+        found = future.result(0)
+    except TimeoutError:
         return no_leader(leader)
-    failure = future.exception()
-    if isinstance(failure, KafkaException):
-        error: KafkaError = failure.args[0]
-        return error
-    if failure is not None:
-        raise failure
+    except KafkaException as error:
+        return error.args[0]
     # What the client library says of a partition if its leader was not reached.
-    return no_leader(leader) if future.result().offset == OFFSET_INVALID else None
+    return no_leader(leader) if found.offset == OFFSET_INVALID else found
