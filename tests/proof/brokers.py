@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaCluster
 from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_adapters.kafka.client import Tail, Topic
+from balanced_source_adapters.kafka.client import Tail
+from balanced_source_adapters.kafka.topics import Topic
 
 Lives: TypeAlias = Mapping[SplitId, int]
 """Partition that exists → how many topics of its name there were before."""
@@ -58,9 +59,6 @@ class Client:
             if members:
                 found[name] = Topic(frozenset(members), identity_of(name, max(members.values())))
         return found
-
-    def topic_ids(self, names: Collection[str]) -> dict[str, str]:
-        return {name: topic.topic_id for name, topic in self.topics(names).items()}
 
     def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
         return {

@@ -311,10 +311,10 @@ def test_a_topic_that_is_deleted_while_it_is_read(reader: Reader) -> None:
     reader.produce(40_000)
     admin = KafkaAdmin()
     cluster = ClusterSpec(name="main", bootstrap_servers=reader.kafka.bootstrap)
-    identity = admin.topic_ids(cluster, [reader.topic])[reader.topic]
+    identity = admin.ask_topic_ids(cluster, [reader.topic])()[reader.topic]
     topics = SameTopics(
         cluster="main",
-        ids=partial(admin.topic_ids, cluster),
+        ask=partial(admin.ask_topic_ids, cluster),
         policy=OnDataLoss.FAIL,
         missing=0.5,
         watch=TopicWatch(look_after=0.1, look_every=0.1),

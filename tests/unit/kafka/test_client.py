@@ -23,6 +23,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka import client_errors
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import ClusterClient
 
@@ -144,7 +145,7 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
         client.ends([A], Anchor.LATEST)
 
     hour_later = time.monotonic() + 3600
-    monkeypatch.setattr(kafka_client.time, "monotonic", lambda: hour_later)
+    monkeypatch.setattr(client_errors.time, "monotonic", lambda: hour_later)
     with pytest.raises(TransientDiscoveryError) as caught:
         client.ends([A], Anchor.LATEST)
     assert "refused" not in str(caught.value)

@@ -13,7 +13,8 @@ from balanced_source.host.ends import Mark, SplitEnd
 from balanced_source.host.log_check import Found
 from balanced_source_adapters.kafka import admin as kafka_admin
 from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_adapters.kafka.client import Tail, Topic
+from balanced_source_adapters.kafka.client import Tail
+from balanced_source_adapters.kafka.topics import Topic
 
 A: SplitId = ("c", "t", 0)
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="nowhere:1")

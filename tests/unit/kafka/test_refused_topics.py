@@ -21,6 +21,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka import topics as kafka_topics
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from support.stage import Stage, splits
 from support.world import kafka_source
@@ -84,7 +85,7 @@ class Library:
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_client, "AdminClient", Library)
-    monkeypatch.setattr(kafka_client, "TopicCollection", list)
+    monkeypatch.setattr(kafka_topics, "TopicCollection", list)
 
 
 @pytest.mark.parametrize(

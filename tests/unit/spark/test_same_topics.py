@@ -1,7 +1,7 @@
 """A task reads from the topics that its micro-batch was planned for, or says why not."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -31,12 +31,16 @@ class Cluster:
         self.answers = list(answers)
         self.asked = 0
 
-    def ids(self, topics: Collection[str]) -> Mapping[str, str]:
+    def ask(self, topics: Collection[str]) -> Callable[[], Mapping[str, str]]:
         self.asked += 1
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return {topic: answer[topic] for topic in topics if topic in answer}
+
+        def ids() -> Mapping[str, str]:
+            if isinstance(answer, Exception):
+                raise answer
+            return {topic: answer[topic] for topic in topics if topic in answer}
+
+        return ids
 
 
 def read(
@@ -51,7 +55,7 @@ def read(
         if error is not None:
             raise error
 
-    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0)
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=policy, missing=0.0)
     return list(topics.read(ranges, reader, Interrupt()))
 
 
@@ -77,12 +81,51 @@ def test_a_read_of_one_batch_asks_once() -> None:
 @pytest.mark.parametrize("policy", list(OnDataLoss))
 def test_the_last_batch_is_delivered_after_the_last_question(policy: OnDataLoss) -> None:
     cluster, asked = Cluster(SAME), list[int]()
-    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0)
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=policy, missing=0.0)
 
     for _ in topics.read([T, U], iter, Interrupt()):
         asked.append(cluster.asked)
 
-    assert asked == [1, 2]
+    # With consent, what to read is also asked for before.
+    before = policy is OnDataLoss.CONTINUE
+    assert asked == [before + 1, before + 2]
+
+
+def test_spark_takes_a_batch_while_the_last_question_is_answered() -> None:
+    cluster, told = Cluster(SAME), list[tuple[SplitRange, int, int]]()
+    pieces = [
+        SplitRange(split_id=("c", "t", p), start=0, end=1, identity="first") for p in range(5)
+    ]
+    fetched: list[SplitRange] = []
+
+    def reader(_: Sequence[SplitRange]) -> Iterator[Any]:
+        for piece in pieces:
+            fetched.append(piece)
+            yield piece
+
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=OnDataLoss.FAIL, missing=0.0)
+    for piece in topics.read(pieces, reader, Interrupt()):
+        told.append((piece, len(fetched), cluster.asked))
+
+    assert told == [
+        (pieces[0], 2, 1),
+        (pieces[1], 4, 1),
+        (pieces[2], 5, 1),
+        (pieces[3], 5, 2),
+        (pieces[4], 5, 2),
+    ]
+
+
+def test_the_last_batch_is_not_delivered_if_its_topic_was_recreated_meanwhile() -> None:
+    delivered: list[Any] = []
+    topics = SameTopics(
+        cluster="c", ask=Cluster(SAME, RECREATED).ask, policy=OnDataLoss.FAIL, missing=0.0
+    )
+
+    with pytest.raises(OffsetsLostError):
+        delivered.extend(topics.read([T, U], iter, Interrupt()))
+
+    assert delivered == [T]
 
 
 def test_a_recreated_topic_is_not_read() -> None:
@@ -97,7 +140,7 @@ def test_no_row_leaves_before_the_topics_were_compared() -> None:
     """With `limit`, Spark may stop after the first rows, and never come to the check at the end."""
     cluster = Cluster(RECREATED)
     delivered: list[Any] = []
-    topics = SameTopics(cluster="c", ids=cluster.ids, policy=OnDataLoss.FAIL, missing=0.0)
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=OnDataLoss.FAIL, missing=0.0)
     with pytest.raises(OffsetsLostError):
         delivered.extend(topics.read([T, U], iter, Interrupt()))
     assert delivered == []
@@ -155,7 +198,7 @@ def test_a_read_ends_soon_after_its_topic_does(
         raise ReadStalledError("the read was interrupted")
 
     watch = TopicWatch(look_after=0.0, look_every=0.001)
-    topics = SameTopics(cluster="c", ids=cluster.ids, policy=policy, missing=0.0, watch=watch)
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=policy, missing=0.0, watch=watch)
     with pytest.raises(OffsetsLostError, match="topic t was deleted"):
         list(topics.read([T, U], reader, interrupt))
 
@@ -185,7 +228,7 @@ def test_a_cluster_that_does_not_answer_is_waited_for() -> None:
     down = TransientDiscoveryError("c is down", scope="c")
 
     assert read(Cluster(down, down, SAME)) == [T, U]
-    topics = SameTopics(cluster="c", ids=Cluster(down).ids, policy=OnDataLoss.FAIL, patience=0.0)
+    topics = SameTopics(cluster="c", ask=Cluster(down).ask, policy=OnDataLoss.FAIL, patience=0.0)
     with pytest.raises(TransientDiscoveryError):
         list(topics.read([T], iter, Interrupt()))
 

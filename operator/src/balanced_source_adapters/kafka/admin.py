@@ -6,7 +6,7 @@ Blocking: the runtime calls it in a worker thread.
 import threading
 import time
 import weakref
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -29,16 +29,12 @@ from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDisc
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, doubtful
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka.client import (
-    ClusterClient,
-    Tail,
-    Topic,
-    TopicsRefusedError,
-    unanswered,
-)
+from balanced_source_adapters.kafka.client import ClusterClient, Tail
+from balanced_source_adapters.kafka.client_errors import unanswered
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 from balanced_source_adapters.kafka.config import NoSecrets, client_config
 from balanced_source_adapters.kafka.log_check import check_logs
+from balanced_source_adapters.kafka.topics import Topic, TopicsRefusedError
 from balanced_source_adapters.keeper import Keeper
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -259,13 +255,19 @@ class KafkaAdmin:
             for s, (cut, past) in found.items()
         }
 
-    def topic_ids(self, cluster: KafkaCluster, topics: Collection[str]) -> Mapping[str, str]:
-        """Return the ids of the topics that exist.
+    def ask_topic_ids(
+        self, cluster: KafkaCluster, topics: Collection[str]
+    ) -> Callable[[], Mapping[str, str]]:
+        """Ask for the ids of topics.
+
+        Returns:
+            What waits for the answer: the ids of those topics that exist. It raises DiscoveryError
+            if the cluster did not answer, or refused.
 
         Raises:
-            DiscoveryError: the cluster did not answer, or refused.
+            DiscoveryError: no client can be made with the properties of the cluster.
         """
-        return self._client(cluster).topic_ids(topics)
+        return self._client(cluster).ask_topic_ids(topics)
 
     def begins(self, cluster: KafkaCluster, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """First offset of each partition that still exists.

@@ -41,8 +41,8 @@ class TaskConsumer(Consumer):
 
         Args:
             topics: names.
-            patience: seconds, see `INTRODUCTION`. Without an answer librdkafka goes on asking, and
-                the read says what is wrong if it stalls.
+            patience: seconds, see `INTRODUCTION`. Without an answer librdkafka continues to ask,
+                and the read says what is wrong if it stalls.
         """
         deadline = time.monotonic() + patience
         for topic in sorted(set(topics) - self._known):

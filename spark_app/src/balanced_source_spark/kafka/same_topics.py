@@ -5,11 +5,19 @@ a topic may be deleted and created again: its offsets mean other records then. T
 topics' ids when the last record has been fetched, before they deliver the last batch: ids never
 return, so a range is of the planned topic if the id is the same then. Tasks of several batches also
 compare before they deliver the first one.
+
+A question is sent as soon as what it covers is fetched, and its answer is taken when a batch
+depends on it. Meanwhile the task fetches on, or Spark takes a batch that needs no answer any more:
+
+    fetched    1 ?        2        3        4        5   end ?
+    delivered       first !  1                   2   3      4   last ! 5
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Final
 
@@ -32,8 +40,15 @@ one after another."""
 Read = Callable[[Sequence[SplitRange]], Iterator[pa.RecordBatch]]
 """Reads ranges."""
 
-TopicIds = Callable[[Collection[str]], Mapping[str, str]]
-"""Ids of the topics that exist. Raises DiscoveryError."""
+Ids = Callable[[], Mapping[str, str]]
+"""Waits for the ids of those topics that exist. Raises DiscoveryError."""
+
+AskIds = Callable[[Collection[str]], Ids]
+"""Asks for ids, without waiting for them. Raises DiscoveryError."""
+
+HELD: Final = 2
+"""Batches that are held back after the first one: so the answer to the last question comes while
+Spark takes one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +57,7 @@ class SameTopics:
 
     Attributes:
         cluster: its name.
-        ids: asks for them.
+        ask: asks for them.
         policy: whether ranges of recreated topics are skipped.
         patience: seconds to wait for a cluster that does not answer.
         missing: see `MISSING`.
@@ -50,7 +65,7 @@ class SameTopics:
     """
 
     cluster: str
-    ids: TopicIds
+    ask: AskIds
     policy: OnDataLoss
     patience: float = STALL
     missing: float = MISSING
@@ -75,23 +90,29 @@ class SameTopics:
             TransientDiscoveryError: the cluster does not answer.
             RefusedDiscoveryError: the cluster refuses.
         """
-        is_checked = self.policy is OnDataLoss.CONTINUE
-        kept = self._planned(ranges) if is_checked else ranges
-        held: pa.RecordBatch | None = None
+        kept = self._planned(ranges) if self.policy is OnDataLoss.CONTINUE else ranges
+        held: deque[pa.RecordBatch] = deque()
+        first: Ids | None = None
+        is_first_compared = False
         for batch in self._watched(kept, read, interrupt):
-            if held is not None:
-                # A task whose rows are not all wanted, as by `limit`, may never come to the check
-                # at the end.
-                if not is_checked:
-                    self._check(kept)
-                    is_checked = True
-                yield held
-            held = batch
-        # The newest batch is held back until here: what a small micro-batch reads is one batch,
-        # which so needs one question to the cluster instead of two.
-        self._check(kept)
-        if held is not None:
-            yield held
+            if first is None:
+                # A task whose rows are not all wanted, as by `limit`, may never come to the end.
+                first = self._asked(kept)
+                held.append(batch)
+                continue
+            if not is_first_compared:
+                self._compare(kept, first)
+                is_first_compared = True
+                yield held.popleft()
+            held.append(batch)
+            if len(held) > HELD:
+                yield held.popleft()
+        # A read of one batch, as of a small micro-batch, needs no second question.
+        last = self._asked(kept) if first is None or is_first_compared else first
+        while len(held) > 1:
+            yield held.popleft()
+        self._compare(kept, last)
+        yield from held
 
     def _watched(
         self, ranges: Sequence[SplitRange], read: Read, interrupt: Interrupt
@@ -103,17 +124,17 @@ class SameTopics:
                     watched.moved()
                     yield batch
         except (OffsetsLostError, ReadStalledError):
-            self._check(ranges)  # says more
+            self._compare(ranges, self._asked(ranges))  # says more
             raise
 
     def _planned(self, ranges: Sequence[SplitRange]) -> Sequence[SplitRange]:
-        found = self._known(ranges)
+        found = self._asked(ranges)()
         if others := _others(ranges, found):
             tell("warning", self._message(others, found), ranges=len(others))
         return [piece for piece in ranges if piece not in others]
 
-    def _check(self, ranges: Sequence[SplitRange]) -> None:
-        found = self._known(ranges)
+    def _compare(self, ranges: Sequence[SplitRange], ids: Ids) -> None:
+        found = ids()
         if others := _others(ranges, found):
             raise OffsetsLostError(self._message(others, found))
 
@@ -126,7 +147,7 @@ class SameTopics:
 
         def is_gone() -> bool:
             nonlocal missing_since
-            found = self._ids(_topics(ranges))
+            found = self.ask(topics)() if (topics := _topics(ranges)) else {}
             others = _others(ranges, found)
             missing_since = min(missing_since, time.monotonic()) if others else float("inf")
             # Another id is certain at once; a missing topic may only be unknown to that broker.
@@ -135,24 +156,25 @@ class SameTopics:
 
         return is_gone
 
-    def _ids(self, topics: Collection[str]) -> Mapping[str, str]:
-        return self.ids(topics) if topics else {}
+    def _asked(self, ranges: Sequence[SplitRange]) -> Ids:
+        """Send the question for the ids of the topics of these ranges."""
+        if not (topics := _topics(ranges)):
+            return dict
+        return partial(self._answer, topics, self.ask(topics), time.monotonic())
 
-    def _known(self, ranges: Sequence[SplitRange]) -> Mapping[str, str]:
-        """Ids of the topics of these ranges, as far as they exist."""
-        topics = _topics(ranges)
-        began = time.monotonic()
-        while topics:
+    def _answer(self, topics: Collection[str], ids: Ids, began: float) -> Mapping[str, str]:
+        """Wait for ids; ask again while the cluster is silent, or does not know all topics."""
+        while True:
             try:
-                found = self.ids(topics)
+                found = ids()
             except TransientDiscoveryError:
                 if time.monotonic() - began >= self.patience:
                     raise
             else:
-                if found.keys() >= topics or time.monotonic() - began >= self.missing:
+                if found.keys() >= set(topics) or time.monotonic() - began >= self.missing:
                     return found
             time.sleep(RETRY)
-        return {}
+            ids = self.ask(topics)
 
     def _message(self, ranges: Sequence[SplitRange], found: Mapping[str, str]) -> str:
         by_topic = groupby(

@@ -79,7 +79,7 @@ class KafkaTaskReader:
             return
         admin = task_admin(self.secrets, self.client_id)
         topics = SameTopics(
-            cluster=cluster.name, ids=partial(admin.topic_ids, cluster), policy=policy
+            cluster=cluster.name, ask=partial(admin.ask_topic_ids, cluster), policy=policy
         )
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:

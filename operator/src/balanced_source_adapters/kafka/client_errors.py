@@ -1,0 +1,175 @@
+"""What an admin client of Kafka fails with, as sentences that say what to do."""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaSplitId
+from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.reasons import Reason
+from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
+from balanced_source_adapters.kafka.config import without_secrets
+from balanced_source_adapters.kafka.offsets import ListedOffsets
+
+_REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
+    KafkaError._AUTHENTICATION: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
+    KafkaError.SASL_AUTHENTICATION_FAILED: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
+    KafkaError._SSL: (Reason.TLS_FAILED, "check security.protocol and the certificates"),
+    KafkaError._INVALID_ARG: (Reason.INVALID_PROPERTIES, "check properties of the cluster"),
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: (
+        Reason.NOT_AUTHORIZED,
+        "the user needs Describe and Read on the topics",
+    ),
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: (
+        Reason.NOT_AUTHORIZED,
+        "the user needs Describe on the cluster",
+    ),
+    KafkaError.GROUP_AUTHORIZATION_FAILED: (
+        Reason.NOT_AUTHORIZED,
+        "the user needs Describe and Read on the group",
+    ),
+}
+"""Errors that someone has to mend: code → reason of the condition, and what to do."""
+
+_UNREACHABLE: Final = frozenset(
+    {KafkaError._TRANSPORT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN}
+)
+"""Errors of a cluster that says nothing at all."""
+
+_RECENT: Final = 30.0
+"""Seconds for which the complaint of a connection explains a request that failed."""
+
+_SHOWN: Final = 5
+"""Topics that a message names."""
+
+
+class ClientNotes:
+    """What a client has told in passing.
+
+    It knows no client, so that no circle keeps an unused one alive.
+    """
+
+    def __init__(self) -> None:
+        self.complaint: tuple[KafkaError, float] | None = None
+        self.statistics: BrokerStatistics | None = None
+
+    def on_error(self, error: KafkaError) -> None:
+        """Take note of what a connection complains about."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self.complaint = (error, time.monotonic())
+
+    def on_statistics(self, text: str) -> None:
+        """Take over newer statistics."""
+        self.statistics = parse(text)
+
+
+class ClientErrors:
+    """Makes errors of what one admin client has raised or answered.
+
+    It does not know the `ClusterClient`, so that no circle keeps an unused one alive.
+
+    Args:
+        cluster: name.
+        config: of librdkafka; its secrets appear in no text.
+        notes: what the client has told in passing.
+
+    Attributes:
+        admin: the client of the library; None until it is made.
+    """
+
+    def __init__(self, cluster: str, config: Mapping[str, Any], notes: ClientNotes) -> None:
+        self._cluster = cluster
+        self._config = config
+        self._notes = notes
+        self.admin: Any = None
+
+    def unanswered(self, listed: ListedOffsets) -> DiscoveryError:
+        """The error for partitions without an answer; it has the answers of the others."""
+        error = next(
+            (e for e in listed.errors.values() if e.code() in _REFUSALS),
+            next(iter(listed.errors.values())),
+        )
+        answers = {s: answer.offset for s, answer in listed.answers.items()}
+        if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            refused = {
+                KafkaSplitId.of(s).topic
+                for s, e in listed.errors.items()
+                if e.code() == error.code()
+            }
+            message = refused_topics(self._cluster, refused, self.text(error))
+            return RefusedDiscoveryError(
+                message, scope=self._cluster, reason=Reason.NOT_AUTHORIZED, answers=answers
+            )
+        if not answers and error.code() in _UNREACHABLE:
+            return self.translated(KafkaException(error))
+        return self._refusal(error, answers) or unanswered(
+            self._cluster, sorted(listed.errors), why=self.text(error), answers=answers
+        )
+
+    def translated(self, raised: KafkaException) -> DiscoveryError:
+        """The error that says most: a request only times out, while the connection knows why."""
+        error: KafkaError = raised.args[0]
+        if self.admin is not None:
+            self.admin.poll(0)  # delivers what the connections complained about
+        complaint, at = self._notes.complaint or (None, 0.0)
+        # An old complaint would explain a new failure wrongly.
+        if complaint is not None and time.monotonic() - at > _RECENT:
+            complaint = None
+        for candidate in (error, complaint):
+            # A request only times out; what its connection complains about, someone may mend.
+            if candidate is not None and (refusal := self._refusal(candidate)) is not None:
+                return refusal
+        why = self.text(complaint or error)
+        return TransientDiscoveryError(
+            f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the"
+            " network; trying again",
+            scope=self._cluster,
+            reason=Reason.CLUSTER_UNREACHABLE,
+        )
+
+    def _refusal(
+        self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
+    ) -> RefusedDiscoveryError | None:
+        if (refusal := _REFUSALS.get(error.code())) is None:
+            return None
+        reason, advice = refusal
+        message = f"cluster {self._cluster}: {self.text(error)}: {advice}"
+        return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
+
+    def text(self, error: KafkaError) -> str:
+        return without_secrets(error.str(), self._config)
+
+
+def refused_topics(cluster: str, topics: Collection[str], why: str) -> str:
+    """Return what is said about topics that the cluster refuses."""
+    names = sorted(topics)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"cluster {cluster} refuses topic {', '.join(names[:_SHOWN])}{more} ({why}): grant the user"
+        " Describe and Read on it, or take it out of the subscription. Other topics are read"
+        " meanwhile"
+    )
+
+
+def unanswered(
+    cluster: str,
+    split_ids: Sequence[SplitId],
+    *,
+    why: str = "",
+    answers: Mapping[SplitId, int] = MappingProxyType({}),
+) -> TransientDiscoveryError:
+    """Return the error for partitions that exist and do not say where they begin or end."""
+    first = "/".join(map(str, split_ids[0][1:]))
+    because = f" ({why})" if why else ""
+    return TransientDiscoveryError(
+        f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that"
+        f" answers{because}: check that all brokers are up; trying again",
+        scope=cluster,
+        reason=KafkaReason.NO_LEADER,
+        answers=answers,
+    )
