@@ -26,6 +26,7 @@ from balanced_source.connectors.kafka import (
     TopicPattern,
 )
 from balanced_source_adapters.kafka import client as kafka_client
+from balanced_source_adapters.kafka import topics as kafka_topics
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client_statistics import parse
 from fuzz.judge import Judge
@@ -173,7 +174,7 @@ def check(case: Any, judge: Judge) -> None:
     cluster = KafkaCluster(name="c", bootstrap_servers="b:1")
     shown = {key: repr(value) for key, value in case.items()}
     library = type("AdminClient", (Library,), {"world": case})
-    names = mock.patch.object(kafka_client, "TopicCollection", list)
+    names = mock.patch.object(kafka_topics, "TopicCollection", list)
     with mock.patch.object(kafka_client, "AdminClient", library), names:
         admin = KafkaAdmin()
         found = judge.try_(lambda: admin.discover(_discovery(cluster, case)), shown)
