@@ -211,7 +211,7 @@ def test_an_unreachable_broker_is_reported_and_read_once_it_answers(
         clusters = [{"name": "main", "bootstrapServers": late.bootstrap}]
         world.apply(source=world.kafka_spec(clusters=clusters))
         condition = world.wait_condition("Degraded", "True", "ClusterUnreachable")
-        assert "check bootstrapServers and the network; trying again" in condition["message"]
+        assert "bootstrapServers" in condition["message"]
 
         late.start_node()
 

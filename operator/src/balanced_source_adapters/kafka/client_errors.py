@@ -44,6 +44,11 @@ _UNREACHABLE: Final = frozenset(
 _RECENT: Final = 30.0
 """Seconds for which the complaint of a connection explains a request that failed."""
 
+ADDRESSES: Final = (
+    "the addresses of its brokers (bootstrapServers; as an option kafka.bootstrap.servers)"
+)
+"""What messages call them: a query without an operator is given options, and no spec."""
+
 _SHOWN: Final = 5
 """Topics that a message names."""
 
@@ -126,8 +131,8 @@ class ClientErrors:
                 return refusal
         why = self.text(complaint or error)
         return TransientDiscoveryError(
-            f"cluster {self._cluster} does not answer ({why}): check bootstrapServers and the"
-            " network; trying again",
+            f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the network;"
+            " trying again",
             scope=self._cluster,
             reason=Reason.CLUSTER_UNREACHABLE,
         )

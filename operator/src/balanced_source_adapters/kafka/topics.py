@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.names import shown
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka.client_errors import ClientErrors, refused_topics
+from balanced_source_adapters.kafka.client_errors import ADDRESSES, ClientErrors, refused_topics
 from balanced_source_adapters.kafka.offsets import NOT_THERE
 from balanced_source_adapters.kafka.topic_ids import take_topic_id
 
@@ -146,7 +146,7 @@ class TopicRequests:
         if numbers and min(numbers) < 0:
             raise TransientDiscoveryError(
                 f"cluster {self._cluster} lists partition {min(numbers)} of topic {shown(topic)},"
-                " which cannot exist. Check that bootstrapServers name Kafka brokers of a"
+                f" which cannot exist. Check that {ADDRESSES} are those of Kafka brokers of a"
                 " supported version; trying again",
                 scope=self._cluster,
             )
