@@ -23,8 +23,9 @@ class _Taken(Generic[SplitT]):
     preferred: dict[SplitId, int]
     retained: dict[SplitId, Retained[SplitT]]
     unwanted: list[SplitId] = field(default_factory=list)
+    claimed: set[SplitId] = field(default_factory=set)
 
-    def take(self, split: SplitT, subtask_id: int, *, is_read: bool) -> None:
+    def take(self, split: SplitT, reader: ReaderInfo[SplitT], *, is_read: bool) -> None:
         """Take in one reported split, which the reader reads or only retains."""
         split_id = split.split_id
         waiting, kept = self.unassigned.get(split_id), self.retained.get(split_id)
@@ -39,7 +40,12 @@ class _Taken(Generic[SplitT]):
         elif kept is not None and not is_read:
             self.retained[split_id] = replace(kept, split=_further(kept.split, split))
         else:
-            self._wait(split, subtask_id, known, is_read=is_read)
+            self._wait(split, reader.subtask_id, known, is_read=is_read)
+            if is_read and reader.is_first_report and split_id not in self.claimed:
+                # The state is an older copy, or knows nothing: who had the split then is no reason
+                # to take it from the one that reads it now. Where it continues is another question.
+                self.claimed.add(split_id)
+                self.preferred[split_id] = reader.subtask_id
 
     def _wait(self, split: SplitT, subtask_id: int, known: SplitT | None, *, is_read: bool) -> None:
         # Who reads it has the word; who had it before someone else did can only move it forward,
@@ -101,10 +107,10 @@ def take_reported(
     # What readers read comes first, because it has the word about where a split stands.
     for reader in readers:
         for split in reader.reported_splits:
-            taken.take(split, reader.subtask_id, is_read=True)
+            taken.take(split, reader, is_read=True)
     for reader in readers:
         for split in reader.retained_splits:
-            taken.take(split, reader.subtask_id, is_read=False)
+            taken.take(split, reader, is_read=False)
     after = replace(
         state,
         unassigned=taken.unassigned,
