@@ -48,9 +48,9 @@ def test_measurements_of_tasks_are_shown_with_the_load_of_their_reader() -> None
             "records": 0,
             "recordsRead": 7,
             "bytesRead": 70,
-            "sourceSeconds": 1.235,
-            "downstreamSeconds": 2.346,
-            "firstRecordsSeconds": 0.123,
+            "sourceSeconds": 1.23456,
+            "downstreamSeconds": 2.34567,
+            "firstRecordsSeconds": 0.12345,
         },
     }
 
