@@ -211,7 +211,10 @@ def test_an_unreachable_broker_is_reported_and_read_once_it_answers(
         clusters = [{"name": "main", "bootstrapServers": late.bootstrap}]
         world.apply(source=world.kafka_spec(clusters=clusters))
         condition = world.wait_condition("Degraded", "True", "ClusterUnreachable")
-        assert "bootstrapServers" in condition["message"]
+        assert (
+            "check the addresses of its brokers (bootstrapServers; as an option"
+            " kafka.bootstrap.servers) and the network; trying again"
+        ) in condition["message"]
 
         late.start_node()
 
