@@ -55,17 +55,17 @@ class Control:
         """Set the number of readers if it was changed. What is no number is said and ignored."""
         # This is asked before each micro-batch, and as a rule no one has ever written the file.
         try:
-            found = os.stat(self._file)  # noqa: PTH116 - a Path takes ten times as long
+            found = os.stat(self._file)  # noqa: PTH116 - saves a Path per micro-batch
         except OSError:
             return
         # Writers replace the file: each has a number of its own.
         if (version := (found.st_ino, found.st_mtime_ns)) == self._version:
             return
-        self._version = version
         try:
             text = Path(self._file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return
+        self._version = version
         # The file stays: the same number must not be set again at each look.
         if text == self._seen:
             return

@@ -72,7 +72,6 @@ class ClusterClient:
         has_statistics: bool = False,
     ) -> None:
         self._cluster = cluster
-        self._config = config
         self._isolation = (
             IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         )

@@ -106,14 +106,16 @@ class ClientErrors:
                 for s, e in listed.errors.items()
                 if e.code() == error.code()
             }
-            message = refused_topics(self._cluster, refused, self.text(error))
             return RefusedDiscoveryError(
-                message, scope=self._cluster, reason=Reason.NOT_AUTHORIZED, answers=answers
+                self.refused_topics(refused, error),
+                scope=self._cluster,
+                reason=Reason.NOT_AUTHORIZED,
+                answers=answers,
             )
         if not answers and error.code() in _UNREACHABLE:
             return self.translated(KafkaException(error))
         return self._refusal(error, answers) or unanswered(
-            self._cluster, sorted(listed.errors), why=self.text(error), answers=answers
+            self._cluster, sorted(listed.errors), why=self._text(error), answers=answers
         )
 
     def translated(self, raised: KafkaException) -> DiscoveryError:
@@ -129,7 +131,7 @@ class ClientErrors:
             # A request only times out; what its connection complains about, someone may mend.
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
-        why = self.text(complaint or error)
+        why = self._text(complaint or error)
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the network;"
             " trying again",
@@ -143,22 +145,21 @@ class ClientErrors:
         if (refusal := _REFUSALS.get(error.code())) is None:
             return None
         reason, advice = refusal
-        message = f"cluster {self._cluster}: {self.text(error)}: {advice}"
+        message = f"cluster {self._cluster}: {self._text(error)}: {advice}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
-    def text(self, error: KafkaError) -> str:
+    def refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
+        """Return the message about topics that the cluster refuses."""
+        names = sorted(topics)
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        return (
+            f"cluster {self._cluster} refuses topic {', '.join(names[:_SHOWN])}{more}"
+            f" ({self._text(error)}): grant the user Describe and Read on it, or take it out of the"
+            " subscription. Other topics are read meanwhile"
+        )
+
+    def _text(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
-
-
-def refused_topics(cluster: str, topics: Collection[str], why: str) -> str:
-    """Return what is said about topics that the cluster refuses."""
-    names = sorted(topics)
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return (
-        f"cluster {cluster} refuses topic {', '.join(names[:_SHOWN])}{more} ({why}): grant the user"
-        " Describe and Read on it, or take it out of the subscription. Other topics are read"
-        " meanwhile"
-    )
 
 
 def unanswered(

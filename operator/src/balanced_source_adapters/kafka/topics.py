@@ -15,7 +15,7 @@ from confluent_kafka.admin import AclOperation
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.names import shown
 from balanced_source.reasons import Reason
-from balanced_source_adapters.kafka.client_errors import ADDRESSES, ClientErrors, refused_topics
+from balanced_source_adapters.kafka.client_errors import ADDRESSES, ClientErrors
 from balanced_source_adapters.kafka.offsets import NOT_THERE
 from balanced_source_adapters.kafka.topic_ids import take_topic_id
 
@@ -134,8 +134,7 @@ class TopicRequests:
                 elif code not in NOT_THERE:
                     raise self._errors.translated(error) from error
         if refused:
-            why = self._errors.text(next(iter(refused.values())))
-            message = refused_topics(self._cluster, refused, why)
+            message = self._errors.refused_topics(refused, next(iter(refused.values())))
             raise TopicsRefusedError(
                 message, scope=self._cluster, found=found, refused=frozenset(refused)
             )

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 import pyarrow as pa
@@ -91,24 +91,20 @@ class SameTopics:
             RefusedDiscoveryError: the cluster refuses.
         """
         kept = self._planned(ranges) if self.policy is OnDataLoss.CONTINUE else ranges
-        held: deque[pa.RecordBatch] = deque()
-        first: Ids | None = None
-        is_first_compared = False
-        for batch in self._watched(kept, read, interrupt):
-            if first is None:
-                # A task whose rows are not all wanted, as by `limit`, may never come to the end.
-                first = self._asked(kept)
-                held.append(batch)
-                continue
-            if not is_first_compared:
-                self._compare(kept, first)
-                is_first_compared = True
+        batches = self._watched(kept, read, interrupt)
+        held = deque(islice(batches, 1))
+        # A task whose rows are not all wanted, as by `limit`, may never reach the last question.
+        question: Ids | None = self._asked(kept)
+        for batch in batches:
+            if question is not None:
+                self._compare(kept, question)
+                question = None
                 yield held.popleft()
             held.append(batch)
             if len(held) > HELD:
                 yield held.popleft()
         # A read of one batch, as of a small micro-batch, needs no second question.
-        last = self._asked(kept) if first is None or is_first_compared else first
+        last = self._asked(kept) if question is None else question
         while len(held) > 1:
             yield held.popleft()
         self._compare(kept, last)
@@ -162,7 +158,7 @@ class SameTopics:
             return dict
         return partial(self._answer, topics, self.ask(topics), time.monotonic())
 
-    def _answer(self, topics: Collection[str], ids: Ids, began: float) -> Mapping[str, str]:
+    def _answer(self, topics: set[str], ids: Ids, began: float) -> Mapping[str, str]:
         """Wait for ids; ask again while the cluster is silent, or does not know all topics."""
         while True:
             try:
@@ -171,7 +167,7 @@ class SameTopics:
                 if time.monotonic() - began >= self.patience:
                     raise
             else:
-                if found.keys() >= set(topics) or time.monotonic() - began >= self.missing:
+                if found.keys() >= topics or time.monotonic() - began >= self.missing:
                     return found
             time.sleep(RETRY)
             ids = self.ask(topics)

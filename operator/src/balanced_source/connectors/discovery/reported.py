@@ -42,8 +42,8 @@ class _Taken(Generic[SplitT]):
         else:
             self._wait(split, reader.subtask_id, known, is_read=is_read)
             if is_read and reader.is_first_report and split_id not in self.claimed:
-                # The state is an older copy, or knows nothing: who had the split then is no reason
-                # to take it from the one that reads it now. Where it continues is another question.
+                # The state is lost or an older copy, so its owner of the split may be outdated. The
+                # reader that reads the split now keeps it. `_wait` has chosen the position.
                 self.claimed.add(split_id)
                 self.preferred[split_id] = reader.subtask_id
 
