@@ -13,6 +13,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaCluster
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import Tail
+from balanced_source_adapters.kafka.id_memory import IdMemory
 from balanced_source_adapters.kafka.topics import Topic
 
 Lives: TypeAlias = Mapping[SplitId, int]
@@ -31,6 +32,12 @@ def life_of(identity: str | None) -> int:
     return FIRST_LIFE if identity is None else int(identity.rsplit("-", 1)[1])
 
 
+def before_recreation(lives: Lives) -> dict[SplitId, int] | None:
+    """Returns the partitions before the last life of their topics; None if there was none."""
+    former = {s: max(FIRST_LIFE, life - 1) for s, life in lives.items()}
+    return former if former != dict(lives) else None
+
+
 def recreated(lives: Lives, cluster: str, topic: str) -> dict[SplitId, int]:
     """Returns the partitions after a topic was deleted and created again with the same name."""
     return {s: life + (s[:2] == (cluster, topic)) for s, life in lives.items()}
@@ -46,6 +53,7 @@ class Client:
     """
 
     def __init__(self, cluster: str, lives: Lives, records: int) -> None:
+        self.cluster = cluster
         self._lives = {s: life for s, life in lives.items() if s[0] == cluster}
         self._records = records
 
@@ -72,17 +80,34 @@ class Client:
 
 
 class Admin(KafkaAdmin):
-    """The shipped adapter with the client above.
-
-    Attributes:
-        lives: what exists while it is asked.
-        records: number of records in each partition while it is asked.
-    """
+    """The shipped adapter with the client above. Its clock stands still."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lives: Lives = {}
-        self.records = 0
+        self._lives: Lives = {}
+        self._records = 0
+        self._memories_of: dict[str, IdMemory] = {}
+
+    def set(self, lives: Lives, records: int, *, known: Lives | None = None) -> None:
+        """Say what exists from now on.
+
+        Args:
+            lives: all partitions that exist, of any cluster.
+            records: number of records in each.
+            known: partitions when their topics' ids were asked for last, a moment ago; None if that
+                was too long ago.
+        """
+        self._lives, self._records = lives, records
+        self._memories_of = {}
+        for s, life in (known or {}).items():
+            memory = self._memory_of(str(s[0]))
+            memory.keep({**memory.recall(), str(s[1]): identity_of(str(s[1]), life)})
 
     def _client(self, cluster: KafkaCluster) -> Any:
-        return Client(cluster.name, self.lives, self.records)
+        return Client(cluster.name, self._lives, self._records)
+
+    def _memory(self, client: Any) -> IdMemory:
+        return self._memory_of(client.cluster)
+
+    def _memory_of(self, cluster: str) -> IdMemory:
+        return self._memories_of.setdefault(cluster, IdMemory(clock=lambda: 0.0))

@@ -18,7 +18,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import BalancedSourceError
 from balanced_source.host import Phase, ReaderHost
 from proof import rules
-from proof.brokers import Lives
+from proof.brokers import Lives, before_recreation
 from proof.canonical import key
 from proof.shell import is_last, offset_of, shell
 from proof.values import Delivered, Driver, Log, PartId, Runner, Setting, Table, Violation
@@ -90,6 +90,16 @@ class DriverSide:
         return self._remembered(
             ("log", driver, role, broker, delivered),
             lambda: self._log(driver, role, broker, delivered),
+        )
+
+    def log_late(self, driver: PartId, role: str, broker: PartId, delivered: PartId) -> DriverStep:
+        """As `log`, by topic ids that were true before topics were recreated.
+
+        Tasks skip the ranges of former topics. Where they must not be skipped, the query fails.
+        """
+        return self._remembered(
+            ("log late", driver, role, broker, delivered),
+            lambda: self._log(driver, role, broker, delivered, is_late=True),
         )
 
     def end(self, driver: PartId, role: str) -> DriverStep:
@@ -190,13 +200,22 @@ class DriverSide:
         after = self._unload(replace(runner, newest=assignment if is_newest else runner.newest))
         return IMPOSSIBLE if key(after) == key(runner) else self._with(driver, role, after)
 
-    def _log(self, number: PartId, role: str, broker: PartId, delivered: PartId) -> DriverStep:
+    def _log(
+        self,
+        number: PartId,
+        role: str,
+        broker: PartId,
+        delivered: PartId,
+        *,
+        is_late: bool = False,
+    ) -> DriverStep:
         driver, runner = self._of(number, role)
-        if runner is None or runner.is_busy:
-            return IMPOSSIBLE
         lives, shell = self._brokers[broker], self._shell
+        known = before_recreation(lives) if is_late else None
+        if runner is None or runner.is_busy or (is_late and known is None):
+            return IMPOSSIBLE
         self._load(driver, runner)
-        shell.brokers(lives, self._records())
+        shell.brokers(lives, self._records(), known=known)
         end = shell.latest(runner.at)
         if end == runner.at:
             after = self._unload(runner)
@@ -210,6 +229,7 @@ class DriverSide:
             planned,
             offset_of(end),
             lives,
+            known=known,
             may_repeat=self.setting.may_repeat,
         )
         log = Log(before=runner.at, last=end, planned=planned, is_committed=False)

@@ -83,6 +83,13 @@ class DriverSteps:
             (who, "logs a batch"),
             side.log(number, role, world.broker, world.delivered),
         )
+        if self.setting.may_lose and self.setting.budget.recreations:
+            yield self._stepped(
+                world,
+                place,
+                (who, "logs a batch by topic ids of a moment ago"),
+                side.log_late(number, role, world.broker, world.delivered),
+            )
         yield self._stepped(world, place, (who, "ends the batch"), side.end(number, role))
         yield self._stepped(
             world, place, (who, "has executors for all readers"), side.staffed(number, role)

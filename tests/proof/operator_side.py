@@ -291,8 +291,9 @@ class OperatorSide:
             )
         else:
             lives = self._brokers[broker]
-            self._admin.lives = {s: life for s, life in lives.items() if s not in hidden}
-            self._admin.records = self.setting.records
+            self._admin.set(
+                {s: life for s, life in lives.items() if s not in hidden}, self.setting.records
+            )
             result = self._ask(call)
         return self._handle(
             operator, CallCompleted(question.number, result), asked=before.asked | {call.scope}

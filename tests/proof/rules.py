@@ -310,9 +310,18 @@ def delivered_after(
     end: StreamOffset,
     lives: Lives,
     *,
+    known: Lives | None = None,
     may_repeat: bool = False,
 ) -> dict[Record, int]:
-    """What the sink has after a micro-batch; with `may_repeat` it may get records again.
+    """What the sink has after a micro-batch.
+
+    Args:
+        delivered: what it has before.
+        planned: ranges of the micro-batch.
+        end: of the micro-batch.
+        lives: what exists.
+        known: see `Admin.set`.
+        may_repeat: whether it may get records again.
 
     Raises:
         Violation: it would get records twice, or miss some; or planning is not what it was.
@@ -322,7 +331,7 @@ def delivered_after(
         raise Violation("rule 9, pure planning: a micro-batch has not one task per reader")
     for reader, ranges in planned:
         for piece in ranges:
-            _check_piece(piece, end, lives)
+            _check_piece(piece, end, lives, known or lives)
             split = piece.split_id, life_of(end.attributes.get(piece.split_id, {}).get(IDENTITY))
             reached, start, stop = result.get(split, 0), int(piece.start or 0), int(piece.end or 0)
             follows = start <= reached if may_repeat else piece.start == reached
@@ -336,10 +345,10 @@ def delivered_after(
     return result
 
 
-def _check_piece(piece: SplitRange, end: StreamOffset, lives: Lives) -> None:
+def _check_piece(piece: SplitRange, end: StreamOffset, lives: Lives, known: Lives) -> None:
     told = end.attributes.get(piece.split_id, {})
     life, now = life_of(told.get(IDENTITY)), lives.get(piece.split_id)
-    if life != now:
+    if life not in {now, known.get(piece.split_id)}:
         raise Violation(
             f"rule 2, nothing lost: {piece.start} to {piece.end} of {piece.split_id} are planned in"
             f" life {life} of its topic, which is in life {now}"

@@ -218,9 +218,9 @@ class Shell:
         self.channel.written = None
         self._gate._board, _Board.ready = (None, 0) if ready is None else (self._board, ready)
 
-    def brokers(self, lives: Lives, records: int) -> None:
-        """What brokers say during the next call."""
-        self._admin.lives, self._admin.records = lives, records
+    def brokers(self, lives: Lives, records: int, *, known: Lives | None = None) -> None:
+        """What brokers say during the next call; see `Admin.set`."""
+        self._admin.set(lives, records, known=known)
 
     def plan(self, start: str, end: str) -> Planned:
         """Asks for the partitions of a micro-batch."""

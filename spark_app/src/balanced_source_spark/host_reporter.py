@@ -44,11 +44,14 @@ _RETRY_MAX: Final = 5.0
 class Progress:
     """What goes with a report.
 
-    Numbers for people, and how far the source is for others of its alignment group.
+    Attributes:
+        lag: records not yet read; None while unknown.
+        metrics: numbers for people, made when a report is written; called by any thread.
+        alignment: how far the source is, for others of its alignment group.
     """
 
     lag: int | None = None
-    metrics: Mapping[str, Any] | None = None
+    metrics: Callable[[], Mapping[str, Any]] = dict
     alignment: SourceWatermark | None = None
 
     def at_the_end(self) -> "Progress":
@@ -56,10 +59,8 @@ class Progress:
 
         No one follows how far it is behind then.
         """
-        metrics = {
-            name: value for name, value in (self.metrics or {}).items() if name != MILLIS_BEHIND
-        }
-        return replace(self, lag=None, metrics=metrics)
+        metrics = {name: value for name, value in self.metrics().items() if name != MILLIS_BEHIND}
+        return replace(self, lag=None, metrics=lambda: metrics)
 
 
 _ReportedState: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
@@ -256,7 +257,7 @@ class HostReporter:
             location=self._place.host,
             zone=self._place.zone,
             lag=progress.lag,
-            metrics=progress.metrics,
+            metrics=progress.metrics() or None,
             alignment=progress.alignment,
             problems=problems,
         )

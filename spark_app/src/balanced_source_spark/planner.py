@@ -38,7 +38,7 @@ from balanced_source.host.ends import (
     with_confirmed,
 )
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
-from balanced_source.host.observation import observe
+from balanced_source.host.observation import Observation, observe
 from balanced_source.host.pacing import Pace, paced
 from balanced_source.host.planning import PlanOnce
 from balanced_source.host.reader_figures import ReaderFigures, for_report
@@ -290,7 +290,7 @@ class StreamPlanner(PlannerParts):
         # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
         self._runtime.planned(finish)
         self._gate.note(len(finish.readers))
-        owned = Counter(finish.owners.values())
+        owned, samples = Counter(finish.owners.values()), self._samples.target
         return [
             ReaderPartition(
                 subtask_id=p.subtask_id,
@@ -299,7 +299,7 @@ class StreamPlanner(PlannerParts):
                 # the ranges.
                 splits=max(1, owned[p.subtask_id]),
                 settings=settings,
-                samples=self._samples.target,
+                samples=samples,
             )
             for p in plans
         ]
@@ -425,19 +425,13 @@ class StreamPlanner(PlannerParts):
         if self._metrics is not None:
             self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
             self._metrics.note_readers(figures)
-        unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
-        late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
-        metrics = {
-            "skew": seen.skew,
-            **unread,
-            **late,
-            **aligned,
-            **self._hook_numbers(),
-            **seen.lags_for_report(),
-            **for_report(figures),
-        }
+        numbers = {**aligned, **self._hook_numbers()}
         self._runtime.note_progress(
-            Progress(lag=seen.lag, metrics=metrics, alignment=self._group_watermark())
+            Progress(
+                lag=seen.lag,
+                metrics=lambda: _metrics(seen, numbers, figures),
+                alignment=self._group_watermark(),
+            )
         )
 
     def _figures(self, end: StreamOffset) -> Mapping[int, ReaderFigures]:
@@ -469,6 +463,22 @@ class StreamPlanner(PlannerParts):
         if self._aligner is None or self._group is None:
             return None
         return self._group.report(self._aligner.watermark)
+
+
+def _metrics(
+    seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
+) -> Mapping[str, Any]:
+    """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
+    unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
+    late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
+    return {
+        "skew": seen.skew,
+        **unread,
+        **late,
+        **numbers,
+        **seen.lags_for_report(),
+        **for_report(figures),
+    }
 
 
 def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:

@@ -50,14 +50,17 @@ class SampleCollector:
         Args:
             readers: that there are now; figures of others are forgotten. None: keep all.
         """
+        # A copy: what was returned before is read by another thread.
+        figures = dict(self._figures)
         while (datagram := self._next()) is not None:
             sample = decoded(datagram, self._token)
             if sample is not None:
-                before = self._figures.get(sample.reader, ReaderFigures())
-                self._figures[sample.reader] = before.with_task(sample)
+                before = figures.get(sample.reader, ReaderFigures())
+                figures[sample.reader] = before.with_task(sample)
         if readers is not None:
-            self._figures = {r: one for r, one in self._figures.items() if r in readers}
-        return MappingProxyType(self._figures)
+            figures = {r: one for r, one in figures.items() if r in readers}
+        self._figures = figures
+        return MappingProxyType(figures)
 
     @property
     def speeds(self) -> Mapping[int, float]:

@@ -262,7 +262,7 @@ def test_a_query_that_ends_gives_up_its_claim(channel: MemoryChannel) -> None:
         StreamOffset(epoch=3, positions={("c", "t", 0): 7}, owners={("c", "t", 0): 0})
     )
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
-    runtime.note_progress(Progress(lag=5, metrics={"skippedOffsets": 2, MILLIS_BEHIND: 0}))
+    runtime.note_progress(Progress(lag=5, metrics=lambda: {"skippedOffsets": 2, MILLIS_BEHIND: 0}))
     runtime.close()
 
     first, *_, last = channel.reports

@@ -89,8 +89,8 @@ def test_wrong_numbers_of_a_connector_end_no_query(
     query.read_all()
     query.trigger()
 
-    assert set(query.planner._runtime._progress.metrics or {}) >= {"skew"}
-    assert "rows" not in (query.planner._runtime._progress.metrics or {})
+    assert set(query.planner._runtime._progress.metrics()) >= {"skew"}
+    assert "rows" not in query.planner._runtime._progress.metrics()
     assert capsys.readouterr().out.count("return no valid figures: they are left out") == 1
 
 

@@ -477,7 +477,7 @@ def test_time_behind_is_reported_per_split_and_unknown_while_one_is_unknown(make
     assert worst["split"] == ["shelf", "tape-1"]
     assert worst["millisBehind"] == found["millisBehind"] > 400_000
     assert {entry["millisBehind"] for entry in found["splitsBehind"][1:]} == {0}
-    report = query.planner._runtime._progress.metrics or {}
+    report = query.planner._runtime._progress.metrics()
     assert report[MILLIS_BEHIND] == found["millisBehind"]
 
 

@@ -8,6 +8,8 @@ from typing import Final
 from balanced_source.api import IDENTITY, STOP, Json, SplitId
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 
+_NO_ATTRIBUTES: Final[Mapping[str, Json]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
@@ -131,10 +133,36 @@ class Marks(Mapping[SplitId, Mark]):
             ):
                 yield split_id
 
+    def are_continued(self, answers: Mapping[SplitId, SplitEnd]) -> bool:
+        """See `are_continued`."""
+        positions, terms = self._base.positions, self._base.terms
+        attributes = self._base.attributes
+        return all(
+            s in positions
+            and attributes.get(s, _NO_ATTRIBUTES).get(IDENTITY) == answer.identity
+            and not _is_suspect(positions[s] or 0, terms.get(s), answer)
+            for s, answer in answers.items()
+        )
+
     def at_end(self, answers: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
         """See `at_end`."""
         known = self._base.positions
         return [s for s, a in answers.items() if s in known and (known[s] or 0) == a.end]
+
+
+def are_continued(marks: Mapping[SplitId, Mark], answers: Mapping[SplitId, SplitEnd]) -> bool:
+    """Returns whether each answer may follow its mark.
+
+    It names the split of the mark, under the same leadership, and an end that is not before it.
+    """
+    if isinstance(marks, Marks):
+        return marks.are_continued(answers)
+    return all(
+        (mark := marks.get(s)) is not None
+        and mark.identity == answer.identity
+        and not _is_suspect(mark.position, mark.term, answer)
+        for s, answer in answers.items()
+    )
 
 
 def at_end(marks: Mapping[SplitId, Mark], answers: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
@@ -221,9 +249,6 @@ def look(
         cuts=found.cuts,
         deleted=lost,
     )
-
-
-_NO_ATTRIBUTES: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
 class _Found:

@@ -27,12 +27,13 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
-from balanced_source.host.ends import Mark, SplitEnd, doubtful
+from balanced_source.host.ends import Mark, SplitEnd, are_continued, doubtful
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client import ClusterClient, Tail
 from balanced_source_adapters.kafka.client_errors import unanswered
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics
 from balanced_source_adapters.kafka.config import NoSecrets, client_config
+from balanced_source_adapters.kafka.id_memory import IdMemory
 from balanced_source_adapters.kafka.log_check import check_logs
 from balanced_source_adapters.kafka.topics import Topic, TopicsRefusedError
 from balanced_source_adapters.keeper import Keeper
@@ -115,6 +116,9 @@ class KafkaAdmin:
         self._idle = idle
         self._clients: dict[str, tuple[dict[str, Any], ClusterClient]] = {}
         self._used: dict[str, float] = {}
+        self._memories: weakref.WeakKeyDictionary[ClusterClient, IdMemory] = (
+            weakref.WeakKeyDictionary()
+        )
         self._lock = threading.Lock()
         keeper.add(self)
 
@@ -191,6 +195,8 @@ class KafkaAdmin:
 
         Ids are asked for after the ends. So an end that comes with an id that a reader expects
         belongs to that topic: the reader learned the id before this call, and an id never returns.
+        Only where all marks expect the ids that were true a moment ago, and nothing else speaks
+        against it, these are used (see `IdMemory`).
 
         Args:
             cluster: to ask.
@@ -201,23 +207,22 @@ class KafkaAdmin:
             DiscoveryError: the cluster did not answer, or refused; if only some partitions did not
                 answer, the error has the ends of the others.
         """
-        client = self._client(cluster)
+        client, listed = self._client(cluster), list(split_ids)
         failure: DiscoveryError | None = None
         try:
-            tails: Mapping[SplitId, Tail] = client.tails(list(split_ids))
+            tails: Mapping[SplitId, Tail] = client.tails(listed)
         except DiscoveryError as error:
             if not error.answers:
                 raise
             tails, failure = error.answers, error
-        # After the ends, so that an end with the expected id is of that very topic: ids never
-        # return.
-        topics, refusal = _described(client, {KafkaSplitId.of(s).topic for s in tails})
-        ids, failure = {name: topic.topic_id for name, topic in topics.items()}, refusal or failure
-        ends = {
-            s: SplitEnd(end=tail.offset, identity=ids[str(s[1])], term=tail.leader_epoch)
-            for s, tail in tails.items()
-            if str(s[1]) in ids
-        }
+        memory = self._memory(client)
+        ends = _joined(tails, memory.recall())
+        # A partition that is missing now, or has another leader, may be of a new topic.
+        if len(ends) < len(listed) or not are_continued(marks, ends):
+            topics, refusal = _described(client, {KafkaSplitId.of(s).topic for s in tails})
+            ids, failure = {n: t.topic_id for n, t in topics.items()}, refusal or failure
+            memory.keep(ids)
+            ends = _joined(tails, ids)
         answers = {**ends, **self._checked(cluster, ends, doubtful(marks, ends))}
         if failure is not None:
             failure.answers = answers
@@ -352,6 +357,11 @@ class KafkaAdmin:
                 known = self._clients[name] = (config, client)
             return known[1]
 
+    def _memory(self, client: ClusterClient) -> IdMemory:
+        # With its client: what another cluster of the same name has said is forgotten.
+        with self._lock:
+            return self._memories.setdefault(client, IdMemory())
+
     def _config(self, cluster: KafkaCluster) -> dict[str, Any]:
         try:
             return client_config(cluster, self._secrets, client_id=f"{self._client_id}-admin")
@@ -363,6 +373,15 @@ class KafkaAdmin:
             raise RefusedDiscoveryError(
                 str(error), scope=cluster.name, reason=Reason.INVALID_PROPERTIES
             ) from error
+
+
+def _joined(tails: Mapping[SplitId, Tail], ids: Mapping[str, str]) -> dict[SplitId, SplitEnd]:
+    """Return the ends of those partitions whose topics have an id."""
+    return {
+        s: SplitEnd(end=tail.offset, identity=ids[str(s[1])], term=tail.leader_epoch)
+        for s, tail in tails.items()
+        if str(s[1]) in ids
+    }
 
 
 def _is_former(mark: Mark, answer: SplitEnd) -> bool:
