@@ -17,7 +17,7 @@ class Settings:
     namespaces: tuple[str, ...] = ()
     """Namespaces to serve; empty serves all."""
 
-    resync: float = 30.0
+    resync: float = 60.0
     """Seconds after which a source is checked even without an event, in case one was lost."""
 
     save_interval: float = 30.0

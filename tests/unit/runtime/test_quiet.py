@@ -12,8 +12,9 @@ import pytest
 from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.controller.liveness import is_heartbeat
+from balanced_source_operator.controller.liveness import ALIVE, is_heartbeat
 from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
+from balanced_source_operator.settings import Settings
 from support import virtual_time
 from support.cluster_story import NAMESPACE, SPEC, Story
 from support.virtual_time import clock
@@ -40,7 +41,7 @@ async def at_rest(story: Story, **spec: Any) -> None:
     await story.launched()
     story.driver.start()
     await story.adopted(parallelism=2, splits=8)
-    await beats(story, 60)
+    await beats(story, 2 * Settings().resync + 10)
 
 
 async def beats(story: Story, seconds: float) -> None:
@@ -78,7 +79,7 @@ def test_heartbeats_alone_write_nothing_and_cost_one_turn_a_resync() -> None:
         await beats(story, 300)
         written = [call for call in calls(story)[len(before) :] if call.startswith(WRITES)]
         assert written == []
-        assert turns(story) - began <= 300 / 30 + 1, "30 heartbeats"
+        assert turns(story) - began <= 300 / Settings().resync + 1, "30 heartbeats"
         assert report_time(story) >= clock() - 11, "and the metric knows of the newest one"
 
     check(play)
@@ -88,6 +89,16 @@ def report_time(story: Story) -> float:
     registry = story.operators[0].supervisor._env.metrics.registry
     labels = {"namespace": NAMESPACE, "source": "orders"}
     return registry.get_sample_value("balanced_source_report_timestamp_seconds", labels) or 0.0
+
+
+def test_a_driver_that_falls_silent_between_two_checks_is_noticed_at_once() -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story)
+        begin = clock()
+        await story.until(lambda: "lag" not in story.status, "the silence to be noticed")
+        assert clock() - begin <= ALIVE + 1
+
+    check(play)
 
 
 def test_a_driver_that_speaks_again_is_noticed_at_once() -> None:
@@ -123,7 +134,7 @@ def test_an_operator_that_starts_beside_a_source_at_rest_writes_nothing() -> Non
         await at_rest(story)
         await story.operators.pop().stop()
         story.start_operator()
-        await beats(story, 60)
+        await beats(story, 2 * Settings().resync + 10)
         assert turns(story) >= 2
         assert [call for call in calls(story) if call.startswith(WRITES)] == []
 

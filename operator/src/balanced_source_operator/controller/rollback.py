@@ -8,7 +8,7 @@ everybody who may read it may read the spec as well.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -43,10 +43,31 @@ class ApplicationSettings:
 
     application: Application
     conf: Mapping[str, str]
+    _hashes: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def hash(self, source: Identity) -> str:
         """Return the hash, in all versions."""
-        return application_hash(source, self.application, conf=self.conf)
+        # A source is looked at far more often than its settings change.
+        found = self._hashes.get(source.uid)
+        if found is None:
+            found = application_hash(source, self.application, conf=self.conf)
+            self._hashes[source.uid] = found
+        return found
+
+
+class NewestSettings:
+    """Remembers the settings that were asked for last, and with them their hash."""
+
+    def __init__(self) -> None:
+        self._newest: ApplicationSettings | None = None
+
+    def of(self, application: Application, conf: Mapping[str, str]) -> ApplicationSettings:
+        """Return the settings with these parts."""
+        known = self._newest
+        # A spec that is unchanged is the same object, and comparing two takes as long as a hash.
+        if known is None or known.application is not application or known.conf != conf:
+            known = self._newest = ApplicationSettings(application=application, conf=conf)
+        return known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +131,8 @@ class TrialMemory:
         found = settings.hash(source)
         is_known = self.healthy is not None and self.healthy.hash(source) == found
         was_refused = self.refused is not None and is_made_from(self.refused.hash, found)
+        if is_known and not was_refused:
+            return self
         kept = self.healthy if is_known else settings if _may_be_kept(settings) else None
         return replace(self, healthy=kept, refused=None if was_refused else self.refused)
 

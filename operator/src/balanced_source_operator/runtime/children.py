@@ -26,7 +26,7 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import hold_by_policy
-from balanced_source_operator.controller.rollback import has_registered
+from balanced_source_operator.controller.rollback import NewestSettings, has_registered
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import grants_the_same, role, role_binding
 from balanced_source_operator.resources.documents import config_map
@@ -44,7 +44,6 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.resources.made_from import settings_of
 from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
-from balanced_source_operator.resources.spark_application import application_hash
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.former_application import (
@@ -80,6 +79,7 @@ class Children:
         self._events = events
         self._problems = problems
         self._seen = Sightings()
+        self._settings = NewestSettings()
         self._failures = 0
         self._holding = Holding()
         self._former = FormerApplication()
@@ -282,7 +282,7 @@ class Children:
         application, conf = desired.spec.application, self._conf(desired)
         return Wanted(
             base=self._identity.base,
-            spec_hash=application_hash(self._identity, application, conf=conf),
+            spec_hash=self._settings.of(application, conf).hash(self._identity),
             settings=settings_of(application, conf=conf, uid=self._identity.uid),
             nonce=application.restart.nonce,
             given_up=desired.given_up,

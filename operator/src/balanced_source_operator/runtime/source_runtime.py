@@ -53,6 +53,7 @@ from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
+from balanced_source_operator.runtime.rest import rest
 from balanced_source_operator.runtime.sentences import internal_error, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
@@ -188,9 +189,7 @@ class SourceRuntime:
                     await self._failed(error)
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await awaited.wait()
+                await rest(pause, awaited, self._pulses)
             with contextlib.suppress(KubernetesError):
                 await self._fleet.delete_unbound()
         finally:
@@ -235,7 +234,6 @@ class SourceRuntime:
             self._desired.spec if self._desired is not None else None
         )
         alignment_due = self._env.alignments.pause(self._identity)
-        silence_due = self._pulses.pause(now=time.monotonic())
         pauses = (
             self._env.settings.resync,
             min(
@@ -245,7 +243,6 @@ class SourceRuntime:
             held_back,
             metadata_due,
             alignment_due,
-            silence_due,
             self._coordination.pause,
         )
         return min(pause for pause in pauses if pause is not None)
@@ -413,7 +410,8 @@ class SourceRuntime:
             return await self._status.write(status, seen=self._observed.body)
         finally:
             self._env.audience.turned(self._identity, self.look)
-            await self._announcer.announce(problems_of(self._facts()))
+            facts = replace(facts, problems=tuple(self._problems))  # the status may be refused
+            await self._announcer.announce(problems_of(facts))
 
     def _facts(self) -> Facts:
         body, coordinator = self._observed.body, self._coordination.coordinator

@@ -15,6 +15,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import is_made_from
 from balanced_source_operator.controller.rollback import (
     ApplicationSettings,
+    NewestSettings,
     TrialMemory,
     TriedApplication,
     memory_of,
@@ -44,11 +45,17 @@ class Trials:
         self._problems = problems
         self._memory: TrialMemory | None = None
         self._since: dict[str, tuple[str, float]] = {}
+        self._settings = NewestSettings()
+        self._text: tuple[TrialMemory, str] | None = None
 
     @property
     def text(self) -> str | None:
         """What the next operator needs; None before `recall`."""
-        return text_of(self._memory) if self._memory is not None else None
+        if self._memory is None:
+            return None
+        if self._text is None or self._text[0] is not self._memory:
+            self._text = self._memory, text_of(self._memory)
+        return self._text[1]
 
     def recall(self, text: Any) -> None:
         """Take over what an operator before this one has left, once."""
@@ -110,7 +117,7 @@ class Trials:
 
     def _wanted(self, desired: Desired) -> ApplicationSettings:
         conf = desired.conf_or(self._env.settings.spark_conf)
-        return ApplicationSettings(application=desired.spec.application, conf=conf)
+        return self._settings.of(desired.spec.application, conf)
 
     def _work(self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings) -> bool:
         wanted = settings.hash(self._source)

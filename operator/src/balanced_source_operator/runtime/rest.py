@@ -1,0 +1,29 @@
+"""How a source waits for its next turn."""
+
+import asyncio
+import contextlib
+import time
+
+from balanced_source_operator.controller.liveness import Pulses
+
+
+async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:
+    """Wait until something happens, a driver falls silent, or time is up.
+
+    A driver that has reported meanwhile costs no turn: with thousands of sources, turns are what
+    the operator spends its time on.
+
+    Args:
+        pause: seconds, at most.
+        awaited: is set when something happens.
+        pulses: of the drivers.
+    """
+    await asyncio.sleep(0)  # other sources get their turn, too
+    due = time.monotonic() + pause
+    silent = pulses.silent(now=time.monotonic())
+    while (now := time.monotonic()) < due and pulses.silent(now=now) == silent:
+        left = pulses.pause(now=now)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(due - now if left is None else min(left, due - now)):
+                await awaited.wait()
+                return
