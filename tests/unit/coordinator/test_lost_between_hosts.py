@@ -1,12 +1,15 @@
 """The state is lost, or an older copy restored, while a split is between two hosts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator.recovery import recover
-from balanced_source.coordinator.state import CoordinatorState, HostState
+from balanced_source.coordinator.state import CoordinatorState, HostState, Revocation
+from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
@@ -72,11 +75,69 @@ def test_a_position_that_came_back_from_a_new_host_is_still_retained_by_the_prev
     assert stage.kept(0) == {away: 10}
 
 
+def restored_while_a_split_moves() -> tuple[Stage, SplitId]:
+    """A copy of the state in which host 0 reads a split that belongs to host 1 next is restored.
+
+    Host 0 has let go of the split since the copy was made, and host 1 does not read it yet.
+    """
+    stage = Stage(readers=2, hosts=2).topic("t", 3, end=10).running().adopts()
+    away = max(stage.owned(0))
+    stage.moves(away, 1)
+    copy = stage.store.state
+    assert stage.state.revoking.keys() == {away}
+    stage.adopts(0)
+    assert away in stage.kept(0)
+    stage.store.state = copy
+    return stage.operator_starts(), away
+
+
+def test_a_moving_split_goes_where_an_older_state_has_decided() -> None:
+    """Host 0 has adopted the split before, so what was decided about it is not a guess."""
+    stage, _ = restored_while_a_split_moves()
+    before = stage.owners
+
+    stage.discovers().adopts().discovers().adopts()
+
+    assert stage.owners == before
+    check_each_once(stage.more(3).adopts().adopts())
+
+
+def test_a_moving_split_continues_when_its_host_has_lost_the_spark_checkpoint() -> None:
+    """Nothing but the older state says where it was."""
+    stage, away = restored_while_a_split_moves()
+
+    stage.registers(0, holding={}).discovers().adopts().discovers().adopts()
+
+    assert stage.owners[away] == 1
+    assert stage.positions()[away] == 10, "the split is read again"
+
+
 def recovering(*reports: HostReport) -> CoordinatorState[Any]:
     hosts = {
         r.host: HostState(incarnation=1, phase=HostPhase.RECOVERING, report=r) for r in reports
     }
     return CoordinatorState(lineage=2, has_history=True, parallelism=2, hosts=hosts)
+
+
+@pytest.mark.parametrize("is_adopted", [True, False])
+def test_only_a_moving_split_that_its_host_never_adopted_is_a_guess(*, is_adopted: bool) -> None:
+    split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=10)
+    state = replace(
+        recovering(
+            HostReport(host="0", incarnation=1, lineage=2, epoch=5),
+            HostReport(host="1", incarnation=1, lineage=2),
+        ),
+        owners={S: 1},
+        splits={S: split},
+        revoking={S: Revocation(host="0", epoch=4, split=split)},
+        tracker=SplitAssignmentTracker(by_checkpoint={} if is_adopted else {3: {S: 0}}),
+    )
+
+    done = recover(state, kafka_source("c"))
+
+    assert done is not None
+    assert done.back == {1: [split]}
+    assert done.guessed == (frozenset() if is_adopted else {S})
 
 
 def report(host: str, *, epoch: int, position: int) -> HostReport:

@@ -14,7 +14,7 @@ In all, positions come from the reports; splits that the host owns but does not 
 the enumerator.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic
 
@@ -117,6 +117,9 @@ def recover(
     # An older copy of the state may remember revocations that were done long ago. The first word
     # of a host in a lineage ends them: what it holds then counts.
     strangers = {n: r for n, r in reports.items() if not state.hosts[n].known_from}
+    # Splits that still wait for a first adoption. Read before hosts let go, because that makes a
+    # split new for its next owner, although its former host has adopted it.
+    guesses = state.tracker.epochs().keys()
     state, released = let_go(state, strangers, is_done=lambda _: True)
     state = with_reported_positions(state, reports)
     # A host that joins has no readers, so nobody's splits depend on it.
@@ -125,12 +128,10 @@ def recover(
     }
     if is_full:
         state = _with_first_words(state, reports)
-    state = _apply_positions(state, source, reports, known)
+    state = _apply_positions(state, source, reports, known, guesses)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
-    # A split that some host has adopted is no guess. Only those that still wait for a first
-    # adoption are.
-    guessed = frozenset(gone.intersection(state.tracker.epochs())) if has_history else None
+    guessed = frozenset(gone.intersection(guesses)) if has_history else None
     state = _activate(_without(state, gone), reports)
     # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
     # that continue may retain what comes back from this one.
@@ -241,6 +242,7 @@ def _apply_positions(
     source: Source[SplitT, StateT],
     reports: Mapping[str, HostReport],
     known: Iterable[SplitId],
+    guesses: Container[SplitId],
 ) -> CoordinatorState[SplitT]:
     """Positions of splits of the recovering hosts.
 
@@ -251,7 +253,6 @@ def _apply_positions(
     about where the split ends.
     """
     moved: dict[SplitId, SplitT] = {}
-    epochs = state.tracker.epochs()
     for split_id in known:
         owner = state.owners.get(split_id)
         name = state.host_of(owner) if owner is not None else ""
@@ -274,7 +275,7 @@ def _apply_positions(
             is_same = reported is not None and not is_other(reported, split.attributes())
             # The stop that the host knows counts too: a new look-up may have found another end.
             attributes = reported if is_same and reported is not None else split.attributes()
-            position = _furthest(reports, split, is_guess=split_id in epochs)
+            position = _furthest(reports, split, is_guess=split_id in guesses)
             moved[split_id] = source.create_split(split_id, position, attributes)
     return replace(state, splits={**state.splits, **moved})
 
