@@ -219,6 +219,20 @@ def test_an_older_copy_of_the_state_does_not_forget_a_host_that_was_added_since(
     stage.check_each_once()
 
 
+def test_a_host_that_is_wanted_again_behind_the_gate_keeps_its_splits() -> None:
+    """Nobody has decided about its splits since the state was lost."""
+    stage = one_host().hosts_are("0", "1").settles()
+    before = stage.owners
+    assert stage.splits_per_host == {"0": 4, "1": 4}
+
+    stage.state_lost().operator_starts().hosts_are("0").registers(1)
+    assert stage.roles["1"] is HostRole.LEAVING
+    stage.hosts_are("0", "1").registers(0).settles()
+
+    assert stage.owners == before
+    stage.more(5).settles().check_each_once()
+
+
 def test_a_lost_state_with_an_idle_host() -> None:
     stage = one_host()
     stage.hosts_are("0", "1").settles()

@@ -78,8 +78,9 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
     # A host that drains is wanted all the time. What the user wants does not end the drain.
     if host.role is not HostRole.LEAVING:
         return host
-    # One that was never seen in this lineage may hold splits, so a gate waits for it.
-    return replace(host, role=HostRole.MEMBER if is_expected else HostRole.JOINING)
+    # One that has not passed a gate in this lineage may hold splits: a gate waits for it, and its
+    # readers keep them.
+    return replace(host, role=HostRole.JOINING if host.known_from else HostRole.MEMBER)
 
 
 def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
