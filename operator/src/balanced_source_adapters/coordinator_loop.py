@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
 from balanced_source.api import CallExecutor, CallFailure, Problem, ProblemKey, discovery_problem
+from balanced_source.backoff import backoff
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.coordinator import (
     CallCompleted,
@@ -262,7 +263,7 @@ class CoordinatorLoop:
         """Tell people, and wait a little, so that an error that stays is no hot loop."""
         if time.monotonic() - self._failed_at > 2 * MAX_RETRY:
             self._failures = 0
-        delay = min(self._first_retry * 2.0**self._failures, MAX_RETRY)
+        delay = backoff(self._failures + 1, first=self._first_retry, longest=MAX_RETRY)
         log.error(
             "the coordinator failed: it is rebuilt from its last stored state; please report this"
             " as a bug",

@@ -12,6 +12,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from balanced_source.backoff import backoff
+
 INTERVAL: Final = 0.2
 """Seconds between two reads of a shard: it allows five a second."""
 
@@ -87,8 +89,8 @@ class SharedShards:
         """Note a read that failed; returns the seconds until the next attempt."""
         with self._lock:
             known = self._of(key)
-            delay = min(INTERVAL * 2.0 ** min(known.failures + 1, 10), MAX_BACKOFF)
             known.failures += 1
+            delay = backoff(known.failures, first=2 * INTERVAL, longest=MAX_BACKOFF)
             known.due = max(known.due, now + delay)
             return delay
 

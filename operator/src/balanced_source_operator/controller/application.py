@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from balanced_source.api import Problem
+from balanced_source.backoff import backoff
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
     ApplicationState,
@@ -353,7 +354,7 @@ def _failed(
         return Decision(
             state=ApplicationState.FAILED, name=name, problem=problem, failures=failures
         )
-    pause = min(deadlines.retry_failed_after * 2 ** min(failures - 1, 16), MAX_PAUSE)
+    pause = backoff(failures, first=deadlines.retry_failed_after, longest=MAX_PAUSE)
     left = seconds_since(application, now) + pause
     message = (
         f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from balanced_source.backoff import backoff
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
 from balanced_source.redaction import redacted
@@ -91,7 +92,7 @@ class Refused:
     @property
     def again_at(self) -> float:
         """When they are tried again; seconds since the epoch."""
-        return self.at + min(FIRST_PAUSE * float(1 << min(self.times - 1, 16)), MAX_PAUSE)
+        return self.at + backoff(self.times, first=FIRST_PAUSE, longest=MAX_PAUSE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
 )
+from balanced_source.backoff import backoff
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.answers import checked_discovery
@@ -126,12 +127,13 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         What they hold counts, and what is newer than that begins at its beginning.
         """
         readers = self.context.registered_readers().values()
-        scopes = scopes_held(readers, self.source).intersection(self.source.scopes())
+        held = scopes_held(readers, self.source)
         self.state, dropped = without_guesses(self.state, readers, guessed, self.source)
         self.context.forget_splits(dropped)
         # What was dropped as a guess is found again, and begins at its beginning.
-        for scope in sorted(scopes):
-            self._ask(scope, delay=0.0)
+        for scope in self.source.scopes():
+            if scope in held:
+                self._ask(scope, delay=0.0)
 
     def _void_look_ups(self, scopes: Collection[str]) -> None:
         """Readers told more of these scopes than was known when start positions were asked for.
@@ -320,7 +322,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self.transient = self.transient.failed(
             scope, error, threshold=self.source.failure_threshold
         )
-        self._ask(scope, delay=min(2.0 ** (self.transient.failures[scope] - 1), MAX_BACKOFF))
+        failures = self.transient.failures[scope]
+        self._ask(scope, delay=backoff(failures, first=1.0, longest=MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         self.transient = self.transient.listed(scope, result)

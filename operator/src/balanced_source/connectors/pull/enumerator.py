@@ -15,6 +15,7 @@ from balanced_source.api import (
     SplitsAssignment,
     is_other,
 )
+from balanced_source.backoff import backoff
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.dealing import dealt, least_loaded
@@ -126,7 +127,7 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.waiting = replace(
             self.waiting, failures=failures, problem=error if is_lasting else self.waiting.problem
         )
-        self._list(delay=min(2.0 ** (failures - 1), MAX_BACKOFF))
+        self._list(delay=backoff(failures, first=1.0, longest=MAX_BACKOFF))
 
     def handle_source_change(self, source: Source[SplitT, PullState[SplitT]]) -> None:
         """What is listed stays as it is: splits that were read would be listed again."""
