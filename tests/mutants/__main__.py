@@ -14,7 +14,7 @@ from mutants.runner import MutantPlugin
 from mutants.sampling import STRATA, MutantSpec, sample
 
 _TESTS: Final = ("tests/unit", "tests/contract")
-_OF_TOOLS: Final = ("chaos", "proof", "soak", "testbed", "scenarios", "hostile")
+_OF_TOOLS: Final = ("chaos", "proof", "soak", "testbed", "hostile")
 """Folders of tests of our own tools, and of long walks through everything: they would notice little
 more."""
 _QUICK: Final = {

@@ -90,6 +90,8 @@ def _inside_functions(tree: ast.Module) -> set[int]:
         # asserts are for the type checker; texts of errors may change
         if isinstance(node, ast.Assert | ast.Raise):
             inside.difference_update(id(part) for part in ast.walk(node) if part is not node)
+        if _is_never(node):
+            inside.difference_update(id(part) for part in ast.walk(node))
     return inside
 
 
@@ -121,6 +123,15 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+def _is_never(node: ast.AST) -> bool:
+    """Whether the node is `assert_never(…)`, which is for the type checker as well."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="assert_never"))):
+            return True
+        case _:
+            return False
+
+
 def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
     match node:
         case ast.Compare(ops=[only]) if type(only) in _COMPARISONS:
@@ -142,7 +153,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Change]]:
             yield f"{name} → {_NAMES[name]}", lambda n: _with(n, id=_NAMES[name])
         case ast.If() | ast.IfExp() | ast.While():
             yield "condition negated", lambda n: _with(n, test=_negated(n))
-        case ast.Return(value=ast.expr()) if not _is_none(node.value):
+        case ast.Return(value=ast.expr()) if not _is_none_or_false(node.value):
             yield "return None", lambda n: _with(n, value=ast.Constant(None))
         case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
             yield "statement removed", _never
@@ -177,8 +188,9 @@ def _never(statement: ast.AST) -> ast.AST:
     return ast.If(test=ast.Constant(value=False), body=[statement], orelse=[])
 
 
-def _is_none(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
+def _is_none_or_false(value: ast.expr | None) -> bool:
+    """Whether a caller that takes the value for a condition cannot tell it from None."""
+    return isinstance(value, ast.Constant) and (value.value is None or value.value is False)
 
 
 def _negated(node: ast.AST) -> ast.expr:

@@ -22,8 +22,11 @@ from mutants.exchange import Exchange
 from mutants.forks import BROKEN, fork, limited, passes, wait
 from mutants.sampling import MutantSpec
 
-LIMIT: Final = 240.0
-"""Seconds of one mutant. One without a verdict by then counts as a survivor."""
+LIMIT: Final = 1200.0
+"""Seconds of one mutant. One without a verdict by then counts as a survivor.
+
+Ten times the default budget of processor time, because a campaign may share its machine.
+"""
 
 EXAMPLES: Final = 25
 """Inputs of a property, unless its test sets a number of its own.

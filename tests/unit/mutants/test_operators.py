@@ -103,3 +103,18 @@ def test_lines_are_those_of_the_change_and_of_its_statement() -> None:
     assert [lines[n - 1].strip() for n in own] == ["and value != 7"]
     assert statement.start == lines.index("    return [") + 1
     assert [lines[n - 1].strip() for n in found["condition negated"][0]] == ["if value < 0:"]
+
+
+def texts(code: str) -> list[str]:
+    return [mutation.text for mutation in mutations(ast.parse(code))]
+
+
+def test_a_false_answer_is_not_replaced_by_none() -> None:
+    """A condition cannot tell them apart."""
+    assert texts("def is_good():\n    return False") == ["False → True"]
+    assert texts("def is_good():\n    return True") == ["return None", "True → False"]
+
+
+def test_what_only_the_type_checker_reads_is_not_changed() -> None:
+    assert texts("def run(step):\n    assert step\n    assert_never(step)") == []
+    assert texts("def run(step):\n    never(step)") == ["statement removed"]
