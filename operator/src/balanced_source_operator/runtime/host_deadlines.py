@@ -28,12 +28,12 @@ class HostDeadlines:
 
         What is wrong is on the board.
         """
-        missing = set(_missing(state))
+        missing = list(_missing(state))
         # A host that has come and goes again gets the whole time once more.
-        for host in self._deadlines.keys() - missing:
+        for host in self._deadlines.keys() - set(missing):
             del self._deadlines[host]
             self._problems.clear(("host", host))
-        late = [host for host in sorted(missing) if self._is_over(host)]
+        late = [host for host in missing if self._is_over(host)]
         for host in late:
             self._problems.set(("host", host), self._problem(host))
         return [host for host in late if state.hosts[host].role is HostRole.MEMBER]

@@ -65,9 +65,7 @@ class EmbeddedChannel:
         self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             source, parallelism=parallelism, keeps_finished=state is None, restored=restored
         )
-        self._is_rescaled = (
-            restored is not None and self._coordinator.state.parallelism != parallelism
-        )
+        self._is_rescaled = self._coordinator.state.parallelism != parallelism
         self._parallelism = parallelism
         self._execute = execute
         self._loop: CoordinatorLoop | None = None

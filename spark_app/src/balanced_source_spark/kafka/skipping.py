@@ -41,7 +41,11 @@ def existing(ranges: Sequence[SplitRange], begins: Mapping[SplitId, int]) -> lis
         for r in ranges
         if r.split_id in begins
     ]
-    return [r for r in kept if int(r.start or 0) < int(r.end or 0)]
+    return [r for r in kept if _has_records(r)]
+
+
+def _has_records(piece: SplitRange) -> bool:
+    return int(piece.start or 0) < int(piece.end or 0)
 
 
 def read_what_is_left(
@@ -99,7 +103,7 @@ def _before_rewritten(unread: Sequence[SplitRange], error: LogRewrittenError) ->
             " micro-batch",
         )
         kept[error.key] = replace(piece, end=error.offset)
-    return [piece for piece in kept.values() if int(piece.start or 0) < int(piece.end or 0)]
+    return [piece for piece in kept.values() if _has_records(piece)]
 
 
 def _skipped(piece: SplitRange, begins: Mapping[SplitId, int]) -> Gap:
@@ -131,9 +135,7 @@ class _Progress:
 
     def unread(self) -> list[SplitRange]:
         """What is not delivered yet."""
-        return [
-            piece for piece in self._ranges.values() if int(piece.start or 0) < int(piece.end or 0)
-        ]
+        return [piece for piece in self._ranges.values() if _has_records(piece)]
 
 
 @cache

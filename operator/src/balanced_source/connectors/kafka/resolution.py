@@ -120,7 +120,7 @@ def _ask(wishes: Mapping[SplitId, Wish], lookup: OffsetLookup) -> dict[SplitId, 
             answers |= lookup.ends(asked, anchor)
     if times := {s: w.millis for s, w in wishes.items() if isinstance(w, AtTime | AfterTime)}:
         answers |= lookup.at_times(times)
-    for group in sorted({w.group for w in wishes.values() if isinstance(w, AtCommit)}):
+    for group in dict.fromkeys(w.group for w in wishes.values() if isinstance(w, AtCommit)):
         answers |= lookup.committed(group, [s for s, w in wishes.items() if w == AtCommit(group)])
     return answers
 

@@ -236,5 +236,4 @@ def _decided(
         verdict = replace(verdict, decided_at=now)
     if verdict.readers == wanted:
         return replace(memory, verdict=verdict)
-    sign = 1 if verdict.readers > wanted else -1
-    return replace(memory.moved(now, sign), verdict=verdict)
+    return replace(memory.moved(now, is_increase=verdict.readers > wanted), verdict=verdict)

@@ -82,8 +82,8 @@ class AutoscalerMemory:
             that no later one exceeds, so that the first is the maximum.
         calm_since: since when there have been as many readers as now, without a backlog that fewer
             could not take.
-        moves: time → sign of each change of the number of readers in the last hour, and the newest
-            one before it.
+        moves: time → whether readers were added, for each change of their number in the last hour,
+            and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
         blocked_until: until when more readers are known not to help.
         verdict: the newest decision.
@@ -93,7 +93,7 @@ class AutoscalerMemory:
     capacity: Capacity | None = None
     needs: tuple[tuple[float, int], ...] = ()
     calm_since: float | None = None
-    moves: tuple[tuple[float, int], ...] = ()
+    moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
     blocked_until: float = -float("inf")
     verdict: Verdict | None = None
@@ -143,18 +143,18 @@ class AutoscalerMemory:
         """Return the memory after something that makes what was needed before meaningless."""
         return replace(self, needs=(), calm_since=now)
 
-    def moved(self, now: float, sign: int) -> "AutoscalerMemory":
+    def moved(self, now: float, *, is_increase: bool) -> "AutoscalerMemory":
         """Return the memory after a change of the number of readers."""
         old = [m for m in self.moves if m[0] <= now - HOUR]
         kept = (*old[-1:], *(m for m in self.moves if m[0] > now - HOUR))
-        return replace(self.disturbed(now), moves=(*kept, (now, sign)))
+        return replace(self.disturbed(now), moves=(*kept, (now, is_increase)))
 
     def may_reverse(self, now: float) -> bool:
         """Whether there may be fewer readers.
 
         That and the next increase stay within `REVERSALS` of an hour.
         """
-        if not self.moves or self.moves[-1][1] < 0:
+        if not self.moves or not self.moves[-1][1]:
             return True
         pairs = zip(self.moves, self.moves[1:], strict=False)
         reversals = sum(before[1] != after[1] and after[0] > now - HOUR for before, after in pairs)
