@@ -27,6 +27,7 @@ from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
 from support.world import Broker, kafka_source
+from testbed.waiting import wait_until
 
 PATIENCE = 30.0
 
@@ -39,6 +40,7 @@ class Scene:
         self.broker.create("c", "t", range(4), end=3)
         self.published: queue.Queue[Assignment] = queue.Queue()
         self.stored: list[Checkpoint[Any, Any]] = []
+        self.asked: list[Any] = []
         self.persist_error: Exception | None = None
         self.refused: queue.Queue[Exception] = queue.Queue()
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
@@ -53,6 +55,7 @@ class Scene:
         )
 
     def execute(self, call: AsyncCall) -> Any:
+        self.asked.append(call)
         return self.broker.execute(call)
 
     def persist(self, checkpoint: Checkpoint[Any, Any]) -> None:
@@ -112,6 +115,25 @@ def test_edits_take_effect_after_an_unexpected_error(
         "StopIteration()"
     ]
     assert scene.loop.problem is None
+
+
+def test_a_rebuilt_coordinator_asks_each_cluster_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is built with the newest source, so that this is no change to it."""
+    scene.broker.create("d", "t", range(2))
+    scene.loop.start()
+    scene.loop.put(SourceChanged(kafka_source("c", "d")))
+    scene.until(2, 6)
+    scene.asked.clear()
+    with broken_once(monkeypatch, "rebalance"), capture_logs():
+        scene.loop.put(ParallelismChanged(3))
+        scene.until(3, 6)
+    scene.loop.put(ParallelismChanged(4))
+    scene.until(4, 6)
+
+    wait_until(lambda: len(scene.asked) >= 2, PATIENCE, "two questions")
+    assert sorted(call.scope for call in scene.asked) == ["c", "d"]
 
 
 def test_the_rebuilt_coordinator_continues_from_what_was_stored(

@@ -176,6 +176,25 @@ def test_the_later_epoch_decides_between_two_hosts_that_report_a_split(
     assert kept == {holder: [], 1 - holder: [S]}
 
 
+@pytest.mark.parametrize(("first", "second", "holder"), [(2, 5, 1), (5, 2, 0)])
+@pytest.mark.parametrize("guess", [0, 1])
+def test_the_owner_is_a_reader_of_the_host_that_holds_the_split(
+    first: int, second: int, holder: int, guess: int
+) -> None:
+    """What the state says was decided before the hosts had spoken."""
+    partition = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0)
+    state = replace(
+        recovering(report("0", epoch=first, position=10), report("1", epoch=second, position=20)),
+        owners={S: guess},
+        splits={S: partition},
+    )
+
+    done = recover(state, kafka_source("c"))
+
+    assert done is not None
+    assert done.state.owners == {S: holder}
+
+
 def test_two_hosts_that_report_a_split_of_one_epoch_are_an_error() -> None:
     state = recovering(report("0", epoch=4, position=10), report("1", epoch=4, position=10))
 

@@ -5,10 +5,12 @@ Each record once, and nothing moves without need.
 
 import random
 from collections import Counter
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import pytest
 
+from balanced_source.api import SplitsAssignment
+from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
     HostLost,
     HostOverdue,
@@ -16,6 +18,7 @@ from balanced_source.coordinator import (
     HostsChanged,
     ParallelismChanged,
 )
+from balanced_source.errors import ContractViolationError
 from balanced_source.host import Phase
 from support.stage import Stage
 from support.world import Driver
@@ -303,3 +306,24 @@ def step(stage: Hosts, rng: random.Random) -> None:
                 stage.operator.see_reports()
         case _:
             stage.registers(int(name))
+
+
+@pytest.mark.parametrize("hosts", [("0",), ("0", "1")])
+def test_a_split_that_is_given_to_two_readers_is_refused(hosts: tuple[str, ...]) -> None:
+    stage = Stage(readers=2, hosts=len(hosts)).operator_starts()
+    context = stage.operator.coordinator.enumerator.context
+    split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0)
+
+    with pytest.raises(
+        ContractViolationError, match=r"split \('c', 't', 0\) is given to readers 0 and 1"
+    ):
+        context.assign_splits(SplitsAssignment(assignment={0: [split], 1: [split]}))
+    assert context.current_assignments() == {}
+
+
+@pytest.mark.parametrize(("event", "count"), [(ParallelismChanged(0), 1), (HostsChanged(()), 0)])
+def test_there_is_at_least_one_reader_and_one_host(event: Any, count: int) -> None:
+    stage = one_host(readers=2, splits=2)
+
+    with pytest.raises(ContractViolationError, match=f"with {count} hosts: both must be at least"):
+        stage.operator.handle(event)

@@ -1,5 +1,7 @@
 """All reports count before anything is assigned."""
 
+from dataclasses import replace
+
 import pytest
 
 from balanced_source.api import SplitId
@@ -11,11 +13,13 @@ from balanced_source.coordinator import (
     CoordinatorState,
     Effect,
     ExecuteCall,
+    HostRole,
     HostState,
     PublishAssignment,
     ReportReceived,
     SourceCoordinator,
 )
+from balanced_source.coordinator.recovery import waiting_for
 from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase
 from support.world import Broker, kafka_source
@@ -78,3 +82,30 @@ def test_a_pending_split_starts_at_the_position_that_a_later_reader_reports(
         if isinstance(effect, PublishAssignment)
     ]
     assert set(published) == {1001}
+
+
+def missing(**host: object) -> CoordinatorState[KafkaPartitionSplit]:
+    """Host 0 waits at the gate after a loss of the state; host 1 is not there."""
+    there = HostState(phase=HostPhase.RECOVERING, incarnation=1)
+    away = HostState(**{"phase": HostPhase.LOST, **host})  # type: ignore[arg-type]
+    return CoordinatorState(lineage=2, parallelism=2, hosts={"0": there, "1": away})
+
+
+@pytest.mark.parametrize(
+    ("state", "awaited"),
+    [
+        (missing(), ("1",)),
+        (missing(role=HostRole.JOINING), ()),
+        (missing(role=HostRole.LEAVING), ("1",)),
+        (missing(role=HostRole.LEAVING, known_from=3), ()),
+        (missing(role=HostRole.DRAINING, known_from=3), ()),
+        (missing(phase=HostPhase.ACTIVE), ()),
+        (missing(phase=HostPhase.EXPECTED), ("1",)),
+        (replace(missing(phase=HostPhase.EXPECTED), lineage=1), ()),
+        (replace(missing(phase=HostPhase.EXPECTED), lineage=1, has_history=True), ("1",)),
+    ],
+)
+def test_the_gate_waits_for_hosts_that_may_hold_splits(
+    state: CoordinatorState[KafkaPartitionSplit], awaited: tuple[str, ...]
+) -> None:
+    assert waiting_for(state) == awaited

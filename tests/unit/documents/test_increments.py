@@ -159,3 +159,18 @@ def test_a_document_read_again_continues_from_the_same_base() -> None:
     assert again == text
     assert still is not None
     assert still.digest == base.digest
+
+
+def test_an_assignment_that_people_can_read_is_published_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assignment = large(splits=5)
+    text = whole.encode(assignment, source="uid")
+
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", len(text))
+    assert increments.encode(assignment, source="uid", base=None) == (text, None)
+
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", len(text) - 1)
+    _, base = increments.encode(assignment, source="uid", base=None)
+    assert base is not None
+    assert base.text == text

@@ -104,6 +104,15 @@ def test_changes_of_what_was_returned_are_not_remembered() -> None:
     assert codec.decode(data).epoch == 9
 
 
+def test_a_whole_micro_batch_and_the_next_end_are_remembered() -> None:
+    codec = OffsetCodec()
+    written = [offset(number) for number in range(REMEMBERED)]
+    logged = [through_spark(codec.encode(one)) for one in written]
+
+    assert [codec.decode(data) for data in logged] == written
+    assert all(codec.decode(data) is one for data, one in zip(logged, written, strict=True))
+
+
 def test_only_the_newest_offsets_are_remembered() -> None:
     codec, oldest = OffsetCodec(), offset(0)
     data = codec.encode(oldest)

@@ -1,5 +1,6 @@
 """The cursor of files against a model that remembers everything."""
 
+import base64
 import json
 from collections.abc import Iterable
 from dataclasses import replace
@@ -244,3 +245,14 @@ def test_the_state_does_not_grow_once_the_window_is_full() -> None:
 def test_a_damaged_cursor_is_refused(damage: object) -> None:
     with pytest.raises(CorruptDocumentError):
         Cursor.from_json(damage)
+
+
+@pytest.mark.parametrize("length", [15, 17, 31])
+def test_a_cursor_whose_window_was_cut_is_refused(length: int) -> None:
+    _, cursor = taken_all(Cursor(), [file("a", 5), file("b", 5)])
+    data = json.loads(json.dumps(cursor.to_json()))
+    ((time, text),) = data["window"]
+    data["window"] = [[time, base64.b64encode(base64.b64decode(text)[:length]).decode()]]
+
+    with pytest.raises(CorruptDocumentError, match="torn entry of the window"):
+        Cursor.from_json(data)

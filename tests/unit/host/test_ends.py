@@ -9,6 +9,7 @@ from balanced_source.host.ends import (
     Mark,
     Marks,
     SplitEnd,
+    at_end,
     confirmed,
     look,
     needs_check,
@@ -122,3 +123,22 @@ def test_a_mark_without_a_term_is_suspect_only_behind_the_end() -> None:
     assert list(Marks(unknown, [A]).suspects({A: SplitEnd(end=9, term=4)})) == []
     assert list(Marks(unknown, [A]).suspects({A: SplitEnd(end=4, term=4)})) == [A]
     assert list(Marks(READ, [A]).suspects({A: SplitEnd(end=9, term=4)})) == [A]
+
+
+def test_a_deleted_split_is_a_loss_only_if_it_was_not_read_to_its_stop() -> None:
+    stops = {s: {STOP: 7} for s in (A, B, C)}
+    held = StreamOffset(positions={A: 5, B: 7, C: None}, attributes=stops)
+
+    found = look(held, {}, deleted=[A, B, C, ("c", "gone", 0)])
+
+    assert found == Look(deleted={A: 7, C: 7})
+    assert found.unknown(held) == {B}
+
+
+def test_splits_at_their_end_are_those_that_were_read_exactly_to_it() -> None:
+    answers = {A: SplitEnd(end=5), B: SplitEnd(end=9), ("c", "other", 0): SplitEnd(end=5)}
+    marks = Marks(READ, list(answers))
+
+    assert at_end(marks, answers) == [A]
+    assert at_end(dict(marks), answers) == [A], "any mapping of marks"
+    assert at_end(Marks(READ, [C]), {C: SplitEnd(end=0)}) == [C], "an empty split"

@@ -135,3 +135,28 @@ def test_the_cut_is_where_log_and_read_records_diverge(data: st.DataObject) -> N
                 )
                 read = log[:reached]
                 mark = Mark(position=reached, term=term, past=found.past)
+
+
+def test_the_newest_common_leadership_may_be_older_than_the_answer() -> None:
+    """The leader has records of leadership 2, which were never read, and fewer of leadership 1."""
+    read = Mark(position=6, term=3, past=(TermEnd(1, 4),))
+
+    assert check(written(1, 1, 2, 2, 2), read, 4).cut == 2
+
+
+def test_ends_of_former_leaderships_are_kept_where_both_logs_are_the_same() -> None:
+    log = written(1, 1, 2, 2, 3, 3, 4)
+    past = (TermEnd(1, 2), TermEnd(2, 4))
+
+    found = check(log, Mark(position=6, term=3, past=past), 5, kept=99)
+
+    assert found == Found(None, (*past, TermEnd(3, 6), TermEnd(4, 7)))
+
+
+def test_ends_of_leaderships_that_the_present_log_lacks_are_dropped() -> None:
+    """All records of leaderships 2 and 3 are gone."""
+    past = (TermEnd(1, 3), TermEnd(2, 6))
+
+    found = check(written(1, 1, 1, 1, 1), Mark(position=8, term=3, past=past), 4, kept=99)
+
+    assert found == Found(3, (TermEnd(1, 5),))

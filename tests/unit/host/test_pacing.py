@@ -138,3 +138,9 @@ def test_the_middle_one_of_three_readers_sets_the_time_in_any_order() -> None:
     )
 
     assert pace == Pace({block(0): 100, block(1): 100, block(2): 10})
+
+
+def test_a_split_whose_end_is_unknown_does_not_count() -> None:
+    held: Held = {block(0): (0, 0), block(1): (1, 0)}
+
+    assert pace(held, {block(0): 100}, {0: 100.0, 1: 100.0}).positions == {block(0): 100}

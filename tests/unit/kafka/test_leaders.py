@@ -3,6 +3,8 @@
 Over a stand-in for brokers and the client library.
 """
 
+import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -158,6 +160,21 @@ def test_a_leader_that_hangs_stops_no_other_and_gets_no_second_request() -> None
 
     scene.brokers.wake(2)
     assert scene.ends(A, B) == ENDS
+
+
+def test_a_slow_leader_that_has_answered_does_not_prolong_the_wait_for_another() -> None:
+    scene = Scene()
+    scene.brokers.hung = {1: [], 2: []}
+
+    def answer_after_ten_seconds() -> None:
+        scene.now += 10
+        scene.brokers.wake(1)
+
+    threading.Timer(0.05, answer_after_ten_seconds).start()
+    started = time.monotonic()
+
+    assert scene.ends(A, B) == {A: 10}
+    assert time.monotonic() - started < 10, "twice the time of the slow leader would be 20 s"
 
 
 def test_a_leader_that_is_down_is_retried_without_waiting() -> None:

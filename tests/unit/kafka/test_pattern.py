@@ -53,6 +53,9 @@ def test_a_pattern_matches_like_a_regular_expression_of_python(pattern: str, nam
     ("pattern", "yes", "no"),
     [
         ("orders", ["orders"], ["orders-1", "my-orders", ""]),
+        (r"v[\d_]+", ["v1", "v1_2", "v_"], ["v", "v-", "v]"]),
+        ("a{0,2}b", ["b", "ab", "aab"], ["aaab", "a", ""]),
+        ("(ab){1,3}c", ["abc", "ababc", "abababc"], ["c", "ababababc", "abab"]),
         ("^orders-.*$", ["orders-", "orders-1"], ["orders"]),
         (
             r"(eu|us)\.orders\.v[0-9]{1,2}",
@@ -153,3 +156,19 @@ class CountingTable(dict[tuple[int, int], int]):
     def get(self, key: Any, default: Any = None) -> Any:
         self.lookups += 1
         return super().get(key, default)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place"),
+    [
+        ("orders-[9-0]", "at character 9 of 'orders-[9-0]': 9-0 is no range"),
+        ("orders-[0-9", "at character 8 of 'orders-[0-9': [ without ]"),
+        ("a{2,1}", "at character 2 of 'a{2,1}'"),
+        ("a{1001}", "at character 2 of 'a{1001}'"),
+    ],
+)
+def test_the_place_of_a_mistake_is_that_of_its_first_character(pattern: str, place: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        compiled(pattern)
+
+    assert str(caught.value).startswith(place)

@@ -326,6 +326,10 @@ def test_ranges_are_cut_to_what_exists() -> None:
     assert existing(ranges, {T[0]: 12, T[1]: 3}) == [SplitRange(split_id=T[0], start=12, end=20)]
 
 
+def test_nothing_is_left_of_a_range_without_an_end() -> None:
+    assert existing([SplitRange(split_id=T[0], start=None, end=None)], {T[0]: 0}) == []
+
+
 def test_ids_of_topics_cost_next_to_nothing_in_documents() -> None:
     attributes = {("c", "t", p): {"id": "OQ8gY1aTQf2Vv7mHnyMZKA"} for p in range(1000)}
 

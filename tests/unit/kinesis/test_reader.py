@@ -1,5 +1,6 @@
 """What a reader does when the service refuses, throttles, forgets, or is another one."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,7 +11,12 @@ from balanced_source.connectors.kinesis import OnLoss, ShardSplit
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reader import InlineFetchers, SplitOutputs
 from balanced_source.testing.source_reader import Context
-from balanced_source_adapters.kinesis.client import IteratorExpiredError, Record, ThrottledError
+from balanced_source_adapters.kinesis.client import (
+    BadPositionError,
+    IteratorExpiredError,
+    Record,
+    ThrottledError,
+)
 from balanced_source_adapters.kinesis.reader import (
     Fetched,
     Fetches,
@@ -315,3 +321,60 @@ def test_how_far_a_shard_is_behind_is_unknown_before_a_record_and_while_it_canno
     scene.stream.before = fail_once(ThrottledError("too often", scope=STREAM))
     reader.fetch()
     assert not fetches.newest, "others may have put records since"
+
+
+NO_SUCH_NUMBER = BadPositionError("no such sequence number", scope=STREAM)
+
+
+def test_a_start_that_the_shard_does_not_have_ends_the_query() -> None:
+    """Nothing was read yet, so nothing can have expired: the user's own start is wrong."""
+    scene = Scene(OnLoss.CONTINUE)
+    scene.put(2)
+    scene.stream.before = fail_once(NO_SUCH_NUMBER, at="iterator")
+
+    with pytest.raises(BadPositionError, match="no such sequence number"):
+        scene.fetch()
+
+
+@pytest.mark.parametrize("on_loss", OnLoss)
+def test_a_position_that_the_shard_does_not_have_any_more_is_a_loss(on_loss: OnLoss) -> None:
+    scene = Scene(on_loss)
+    scene.put(2)
+    scene.fetch()
+    scene.put(2)
+    scene.stream.trim(SHARD, 3)
+    scene.shared.forget(scene.key)
+    scene.task()
+    scene.stream.before = fail_once(NO_SUCH_NUMBER, at="iterator")
+
+    if on_loss is OnLoss.FAIL:
+        with pytest.raises(RefusedDiscoveryError, match=r"no such .* Set onDataLoss to Continue"):
+            scene.fetch()
+    else:
+        scene.fetch()
+        assert scene.found == [0, 1, 3]
+
+
+@pytest.mark.parametrize("due_in", [None, 60.0])
+def test_a_fetch_returns_soon_when_no_shard_is_due(due_in: float | None) -> None:
+    """The task looks for the end of its micro-batch in between."""
+    stream, shared = StreamInMemory(), SharedShards()
+    reader = ShardReader(stream, shared=shared, clock=lambda: 1000.0)
+    if due_in is not None:
+        reader.handle_splits_changes(SplitsAddition((ShardSplit(stream=STREAM, shard=SHARD),)))
+        (known,) = reader._shards.values()
+        shared.has_failed(known.key, now=1000.0 + due_in)
+    started = time.monotonic()
+
+    assert reader.fetch().next_split() is None
+    assert time.monotonic() - started < 10
+
+
+def test_a_shard_whose_lag_is_unknown_is_left_out() -> None:
+    fetches = Fetches()
+    reader = KinesisReader(Context(), InlineFetchers(lambda: Scene().reader), fetches)
+    split = ShardSplit(stream=STREAM, shard=SHARD)
+    reader.add_splits([split])
+    fetches.newest[split.split_id] = Fetched(split.offset + 5, 1000, 0)
+
+    assert reader.millis_behind() == {}, "nothing was emitted yet"

@@ -28,6 +28,21 @@ def test_ends_continue_from_the_positions_of_the_splits() -> None:
     assert ends == {A: 148, B: 9}
 
 
+def test_the_delay_begins_again_with_each_micro_batch_that_has_records() -> None:
+    now = [60.0]
+    admission, limits = (
+        Admission(no_sizes, clock=lambda: now[0]),
+        ReadLimits(min_records=10, max_delay=60),
+    )
+    admission.cap({A: 0, B: 0}, {A: 20, B: 0}, limits, may_wait=True)
+
+    now[0] = 119.0
+    held = {A: 20, B: 0}
+    assert admission.cap(held, {A: 25, B: 0}, limits, may_wait=True) == held
+    now[0] = 120.0
+    assert admission.cap(held, {A: 25, B: 0}, limits, may_wait=True) == {A: 25, B: 0}
+
+
 def test_too_few_records_wait_until_the_delay_has_passed_since_the_last_micro_batch() -> None:
     now = [0.0]
     admission, limits = (

@@ -53,3 +53,22 @@ def test_a_smaller_parallelism_and_the_first_one_do_not_wait(tmp_path: Path) -> 
 
 def test_waiting_ends(tmp_path: Path) -> None:
     assert AdoptionGate(Board(tmp_path), patience=0)(adopted=1, wanted=9)
+
+
+def test_the_number_of_readers_is_posted_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posted: list[int] = []
+    post = Board.post
+
+    def recorded(board: Board, name: str, number: int) -> None:
+        posted.append(number)
+        post(board, name, number)
+
+    monkeypatch.setattr(Board, "post", recorded)
+    gate = AdoptionGate(Board(tmp_path))
+
+    for adopted in (2, 2, 3, 3, 2):
+        gate.note(adopted)
+
+    assert posted == [2, 3, 2], "not at each micro-batch"

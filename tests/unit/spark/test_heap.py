@@ -1,8 +1,10 @@
 """Heaps of a worker's threads, counted by the C library itself in a process of its own."""
 
+import ctypes
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,3 +64,22 @@ def test_a_worker_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert not share_one_heap(), "threads may have come meanwhile"
     share_one_heap.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("platform", "is_chosen", "expected"),
+    [("linux", False, True), ("linux", True, False), ("darwin", False, False)],
+)
+def test_one_heap_is_asked_for_where_the_c_library_can_and_the_user_has_not_chosen(
+    monkeypatch: pytest.MonkeyPatch, platform: str, is_chosen: bool, expected: bool
+) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda *setting: asked.append(setting) or 1)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.delenv(CHOSEN, raising=False)
+    if is_chosen:
+        monkeypatch.setenv(CHOSEN, "2")
+
+    assert share_one_heap.__wrapped__() == expected
+    assert asked == ([(-8, 1)] if expected else []), "M_ARENA_MAX of glibc"

@@ -94,6 +94,15 @@ def test_wrong_numbers_of_a_connector_end_no_query(
     assert capsys.readouterr().out.count("return no valid figures: they are left out") == 1
 
 
+def test_numbers_of_a_connector_are_in_the_report(make: Make) -> None:
+    query = make()
+    query.planner._hooks = WrongFigures(lambda: {"rows": 3})
+    query.read_all()
+    query.trigger()
+
+    assert query.planner._runtime._progress.metrics()["rows"] == 3
+
+
 def test_an_end_that_only_the_reader_knows_reaches_the_enumerator(make: Make) -> None:
     """With the exact position: another host would read the split again from there."""
     world = shelf(length=12)

@@ -176,3 +176,14 @@ def test_a_cluster_that_is_not_read_any_more_has_no_problem(
     cluster.transactions.keep(clusters)
 
     assert (cluster.problem is None) == is_over
+
+
+def test_a_cluster_is_queried_once_per_interval() -> None:
+    cluster = opened().looks(PATIENCE + 1)
+    asked = len(cluster.asked)
+    assert asked == 1
+
+    cluster.looks(INTERVAL - 1)
+    assert len(cluster.asked) == asked
+    cluster.looks(1)
+    assert len(cluster.asked) == asked + 1

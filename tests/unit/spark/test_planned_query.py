@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from balanced_source.connectors.kafka import LATEST, OnDataLoss, ReadLimits
+from balanced_source.connectors.kafka import LATEST, KafkaCluster, OnDataLoss, ReadLimits
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import FINISHED
-from balanced_source.errors import FatalProblemError
+from balanced_source.errors import FatalProblemError, TransientDiscoveryError
 from balanced_source_spark.executors import Board
 from balanced_source_spark.options import Options
+from balanced_source_spark.sample_collector import SampleCollector
 from support.planned_query import DELIVERED, LOGGED, PlannedQuery, all_of
 from support.world import Broker, kafka_source
 from testbed.waiting import wait_until
@@ -433,3 +434,39 @@ def test_without_consent_a_bounded_source_whose_topic_is_deleted_ends_with_the_r
     ):
         query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
     query.close()
+
+
+def test_a_slow_reader_of_a_source_that_assigns_reads_all_that_it_owns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where readers do not ask for splits, no other reader could take what it leaves."""
+    query = over_clusters(1, None, is_bounded=False)
+    query.trigger_until(lambda: query.records == all_of(query.broker), "all to be read")
+    monkeypatch.setattr(SampleCollector, "speeds", {0: 1e6, 1: 1e-3})
+    query.broker.ends = dict.fromkeys(query.broker.ends, 1_000)
+
+    query.trigger()
+    query.close()
+
+    assert set(query.last.positions.values()) == {1_000}
+
+
+def test_the_lag_is_unknown_while_a_cluster_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its last known end is old: the lag would look smaller than it is."""
+    query = over_clusters(2, None, is_bounded=False)
+    query.trigger_until(lambda: query.records == all_of(query.broker), "all to be read")
+    query.trigger()
+    assert query.planner._runtime._progress.lag == 0
+    answered = query.admin.ends
+
+    def ends(cluster: KafkaCluster, *asked: Any) -> Any:
+        if cluster.name == "c1":
+            raise TransientDiscoveryError("no answer", scope="c1")
+        return answered(cluster, *asked)
+
+    monkeypatch.setattr(query.admin, "ends", ends)
+    query.broker.ends["c0", "t", 0] += 1
+    query.trigger()
+    query.close()
+
+    assert query.planner._runtime._progress.lag is None

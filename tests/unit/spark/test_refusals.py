@@ -270,3 +270,15 @@ def test_a_stream_that_reads_continues_although_discovery_is_refused() -> None:
         assert [problem.message for problem in made.problems] == ["credentials are wrong"]
     finally:
         made.close()
+
+
+def test_a_coordinator_that_fails_is_named() -> None:
+    channel = EmbeddedChannel(kafka_source("c"), lambda _: listed(), parallelism=1)
+    assert channel.refusal() is None, "it has not begun"
+    channel.start(lambda _: None)
+    try:
+        channel.rescale(0)
+        wait_until(lambda: channel.refusal() is not None, 20, "the refusal")
+        assert "the coordinator failed: ContractViolation" in str(channel.refusal())
+    finally:
+        channel.close()

@@ -186,6 +186,15 @@ def test_a_refusal_names_the_answer_of_the_api_server() -> None:
     assert "the API server answered 403: configmaps is forbidden" in str(logs)
 
 
+def test_only_the_beginning_of_a_page_in_place_of_an_answer_is_shown() -> None:
+    page = "x" * 200 + "y" * 1_000
+
+    with pytest.raises(ChannelError) as caught:
+        Scene(httpx2.Response(502, text=page)).watch.list()
+
+    assert str(caught.value) == f"the API server answered 502: {'x' * 200}"
+
+
 @given(lasted=st.lists(st.floats(0, 2 * HELD), min_size=1, max_size=60))
 def test_attempts_that_do_not_hold_never_come_in_a_hurry(lasted: list[float]) -> None:
     backoff = Backoff(spread=lambda: 0.5)
