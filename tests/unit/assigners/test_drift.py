@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from balanced_source.api import RebalanceCause, RebalanceMode, RebalancePolicy, SplitId
 from balanced_source.assigners import DriftWatch, LoadAwareAssigner, Placement
-from support.drift import DAY, POLICY, Day, Rate, noise_shapes, softened
+from support.drift import DAY, POLICY, STEP, Day, Rate, noise_shapes, softened
 from support.placements import split_ids
 
 QUIET: Rate = lambda _split, _now: 1.0  # noqa: E731 - a value among others of its type
@@ -50,6 +50,16 @@ def test_a_split_that_doubles_for_good_is_acted_on_within_15_minutes(
     day.run(900.0)
     assert day.moves
     assert day.true_imbalance < 1.2
+
+
+def test_each_rebalance_makes_the_next_one_wait_longer() -> None:
+    day = Day(true=lambda i, now: uneven(i, now, doubles_at=3600.0), noise=QUIET).run(3600.0)
+    assert day.watch.pause == 0
+
+    while not day.moves and day.now < 3 * 3600:
+        day.run(STEP)
+
+    assert day.watch.pause == 2 * POLICY.min_interval
 
 
 def test_an_uneven_start_is_corrected_under_noise_that_leaves_it_visible() -> None:

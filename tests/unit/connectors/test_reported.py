@@ -1,11 +1,15 @@
 """Who gets a split that readers report when they register."""
 
+from typing import Any
+
 import pytest
 
 from balanced_source.api import ReaderInfo, SplitId
 from balanced_source.connectors.discovery.reported import take_reported
 from balanced_source.connectors.discovery.values import DiscoveryState
 from balanced_source.connectors.kafka import KafkaPartitionSplit
+from support.hybrid_world import AssignedLists
+from support.pull_source import Numbers
 from support.world import kafka_source
 
 S: SplitId = ("c", "t", 0)
@@ -50,3 +54,21 @@ def test_a_position_only_moves_forward_for_a_reader_that_did_not_have_the_split(
     found = taken(reader(1, reported, is_first=is_first))
 
     assert found.unassigned[S].offset == continued
+
+
+@pytest.mark.parametrize(
+    ("known", "reported", "continued"), [(None, 5, 5), (5, None, 5), (None, None, None)]
+)
+def test_any_position_is_further_than_none(
+    known: Any, reported: Any, continued: int | None
+) -> None:
+    """A split that was never read has no position in some sources."""
+    split_id: SplitId = ("lists", "list-0")
+    state = DiscoveryState(
+        unassigned={split_id: Numbers(name="list-0", number=known)}, preferred={split_id: 0}
+    )
+    found = ReaderInfo(subtask_id=1, reported_splits=(Numbers(name="list-0", number=reported),))
+
+    after, _ = take_reported(state, [found], {}, AssignedLists(count=1), until=0.0)
+
+    assert after.unassigned[split_id].position == continued

@@ -7,9 +7,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -317,3 +319,39 @@ def test_a_claim_that_cannot_be_given_up_keeps_nothing_from_ending(
     runtime.close()
 
     assert channel.listener is None, "the channel is closed too"
+
+
+class Sleeps:
+    """The module `time`, whose pauses are noted and do not last."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def test_a_driver_that_cannot_register_tries_again_less_and_less_often(
+    channel: MemoryChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeps, refusals = Sleeps(), [ChannelError("the API server does not answer")] * 6
+
+    def claim(_: str) -> int:
+        if refusals:
+            raise refusals.pop()
+        return 1
+
+    monkeypatch.setattr("balanced_source_spark.host_reporter.time", sleeps)
+    monkeypatch.setattr(channel, "claim", claim)
+    runtime = HostRuntime(channel)
+    runtime.committed(StreamOffset())
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+    runtime.close()
+
+    first = sleeps.seconds[0]
+    expected = [first * factor for factor in (1, 2, 4, 8, 16, 32)]
+    assert sleeps.seconds[:6] == [min(delay, 5.0) for delay in expected]
+    assert expected[-1] > 5.0
