@@ -83,3 +83,16 @@ class TestConfigMap(StateStoreContract):
         )
         async with ApiClient(configuration) as client:
             yield await _config_maps(KubernetesClient(client), "default")
+
+
+async def test_a_document_with_other_labels_is_still_ours() -> None:
+    """Someone may change the metadata of a ConfigMap; only another document is written again."""
+    server = FakeKubernetes()
+    writer: DocumentWriter = (await _config_maps(server.client(), "default"))()  # type: ignore[assignment]
+    await writer.swap("state")
+    assert not await writer.is_still_foreign()
+
+    server.edit(CONFIG_MAP, "default", writer.name, {"metadata": {"labels": {"team": "shop"}}})
+    assert not await writer.is_still_foreign()
+    server.edit(CONFIG_MAP, "default", writer.name, {"data": {"document.json": "another"}})
+    assert await writer.is_still_foreign()

@@ -67,6 +67,38 @@ def test_the_first_step_between_two_readers_is_the_best_there_is(
         assert step.largest == best == max(loads(weights, after(owners, step), 2))
 
 
+three_readers = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 2)), min_size=3, max_size=9)
+
+
+@given(three_readers)
+def test_the_first_step_is_taken_with_the_best_partner(case: list[tuple[int, int]]) -> None:
+    """The larger of the two loads is as small as any partner makes it."""
+    weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
+    before = loads(weights, owners, 3)
+    fullest = before.index(max(before))
+    step = next(Refinement(held(weights, owners, 3), ceiling=HUGE, goal=0).steps(), None)
+    largest = [
+        min(gifts_and_swaps(*between(weights, owners, fullest, partner)), default=max(before))
+        for partner in range(3)
+        if partner != fullest
+    ]
+
+    if step is not None:
+        (partner,) = {owner for _, owner in step.moves if owner != fullest}
+        found = loads(weights, after(owners, step), 3)
+        assert max(found[fullest], found[partner]) == min(largest) < max(before)
+    else:
+        assert min(largest) >= max(before)
+
+
+def between(
+    weights: Sequence[int], owners: Sequence[int], fullest: int, partner: int
+) -> tuple[list[int], list[int], int]:
+    """Return weights and owners of the splits of two readers, and the fuller one."""
+    two = [place for place, owner in enumerate(owners) if owner in (fullest, partner)]
+    return [weights[place] for place in two], [owners[place] for place in two], fullest
+
+
 @given(weighed)
 def test_each_step_lowers_the_largest_load_and_says_to_what(case: list[tuple[int, int]]) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]

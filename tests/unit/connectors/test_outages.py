@@ -1,4 +1,4 @@
-"""A source that cannot be listed is asked less and less often, however long that lasts."""
+"""When a source is asked again that did not answer, or whose answer is not certain."""
 
 from typing import Any
 
@@ -6,10 +6,11 @@ import pytest
 
 from balanced_source.api import CallFailure
 from balanced_source.backoff import backoff
-from balanced_source.connectors.discovery import MAX_BACKOFF
+from balanced_source.connectors.discovery import CONFIRMATION_DELAY, MAX_BACKOFF, Discovered
+from balanced_source.connectors.kafka import DiscoverKafka, KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, ExecuteCall
 from balanced_source.coordinator.context import CoordinatorContext
-from balanced_source.errors import TransientDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from support.pull_source import NumberLists
 from support.world import kafka_source
 
@@ -42,3 +43,55 @@ def test_an_outage_of_a_day_does_not_end_the_questions(source: Any, handler: str
     delays = [effect.delay for effect in asked]
     assert delays[:9] == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, MAX_BACKOFF, MAX_BACKOFF]
     assert (len(delays), delays[-1]) == (A_DAY_OF_FAILURES + 1, MAX_BACKOFF)
+
+
+def delay_after(answer: Discovered, interval: float | None) -> float:
+    """Seconds after which the scope is asked again, when it has answered this."""
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+    enumerator = kafka_source("c", discovery_interval=interval).create_enumerator(context)
+    enumerator.start()
+    (asked,) = [effect for effect in context.turn.effects if isinstance(effect, ExecuteCall)]
+    enumerator.handle_discovery(asked.call, answer)  # type: ignore[arg-type]
+    return next(
+        effect.delay
+        for effect in reversed(context.turn.effects)
+        if isinstance(effect, ExecuteCall) and isinstance(effect.call, DiscoverKafka)
+    )
+
+
+@pytest.mark.parametrize(
+    ("interval", "delay"), [(60.0, CONFIRMATION_DELAY), (1.0, 1.0), (None, CONFIRMATION_DELAY)]
+)
+def test_what_is_not_certain_is_looked_at_again_soon(interval: float | None, delay: float) -> None:
+    split_ids = frozenset({("c", "t", 0)})
+    missing = RefusedDiscoveryError("topic u does not exist", scope="c")
+
+    assert delay_after(Discovered(split_ids=split_ids, problem=missing), interval) == delay
+    if interval is not None:
+        assert delay_after(Discovered(split_ids=split_ids), interval) == interval
+
+
+def test_a_split_that_comes_back_is_not_started_by_a_look_up_that_is_under_way() -> None:
+    """A reader has read it before the start position is known."""
+    split_id = ("c", "t", 0)
+    partition = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=7)
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+    enumerator = kafka_source("c").create_enumerator(context)
+    enumerator.start()
+    calls = [effect.call for effect in context.turn.effects if isinstance(effect, ExecuteCall)]
+    enumerator.handle_discovery(calls[0], Discovered(split_ids=frozenset({split_id})))  # type: ignore[arg-type]
+    look_up: Any = next(
+        effect.call
+        for effect in context.turn.effects
+        if isinstance(effect, ExecuteCall) and not isinstance(effect.call, DiscoverKafka)
+    )
+    before = len(context.turn.effects)
+
+    enumerator.add_splits_back([partition], 0)
+    enumerator.handle_initialized(look_up, [partition.at(100)])
+
+    assert enumerator.snapshot_state().unassigned[split_id].offset == 7
+    asked = [
+        effect.call for effect in context.turn.effects[before:] if isinstance(effect, ExecuteCall)
+    ]
+    assert [type(call) for call in asked] == [DiscoverKafka], "the cluster is asked again"
