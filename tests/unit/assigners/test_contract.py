@@ -77,5 +77,14 @@ def test_an_answer_that_breaks_the_contract_is_rejected(
         place(FixedAssigner(answer=answer), question())
 
 
+def test_of_several_splits_the_wrong_one_is_named() -> None:
+    answer = FixedAssigner(answer={C: 1, B: 2, A: 0})
+
+    with pytest.raises(ContractViolationError, match=re.escape(f"gave split {B!r} to 2")):
+        place(answer, question(owners={}, pending=[A, B, C]))
+    with pytest.raises(ContractViolationError, match=re.escape(f"left split {B!r} without")):
+        place(FixedAssigner(answer={C: 1, A: 0}), question(owners={}, pending=[A, B, C]))
+
+
 def test_splits_with_an_owner_may_move_when_the_question_allows_it() -> None:
     assert place(FixedAssigner(answer={B: 1, A: 1}), question(may_move=True)) == {A: 1, B: 1}

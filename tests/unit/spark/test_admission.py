@@ -29,11 +29,12 @@ def test_ends_continue_from_the_positions_of_the_splits() -> None:
 
 
 def test_the_delay_begins_again_with_each_micro_batch_that_has_records() -> None:
-    now = [60.0]
+    now = [0.0]
     admission, limits = (
         Admission(no_sizes, clock=lambda: now[0]),
         ReadLimits(min_records=10, max_delay=60),
     )
+    now[0] = 60.0
     admission.cap({A: 0, B: 0}, {A: 20, B: 0}, limits, may_wait=True)
 
     now[0] = 119.0
