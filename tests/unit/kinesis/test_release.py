@@ -1,0 +1,45 @@
+"""When a shard that is read to its end leaves the state."""
+
+from typing import Any
+
+import pytest
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import DiscoveryState
+from balanced_source.connectors.kinesis import Shard, ShardSplit
+from balanced_source.connectors.kinesis.contract import DiscoveredShards
+from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.coordinator.context import CoordinatorContext
+from balanced_source.documents.report import HostReport
+from support.shards import STREAM, ReadableSource, StreamInMemory
+
+PARENT: SplitId = (STREAM, "shardId-000000000000")
+CHILD: SplitId = (STREAM, "shardId-000000000001")
+SHARDS = {PARENT: Shard(is_open=False), CHILD: Shard((PARENT,))}
+
+
+@pytest.mark.parametrize(
+    ("reported", "left"), [({PARENT}, {PARENT, CHILD}), ({PARENT, CHILD}, {CHILD})]
+)
+def test_a_finished_shard_is_let_go_of_when_a_checkpoint_holds_its_child(
+    reported: set[SplitId], left: set[SplitId]
+) -> None:
+    """Without the child in a Spark checkpoint, a lost state would let the parent be read again."""
+    held = {s: ShardSplit(stream=STREAM, shard=str(s[1])) for s in SHARDS}
+    report = HostReport(incarnation=1, positions=dict.fromkeys(reported, 5))
+    context: CoordinatorContext[Any] = CoordinatorContext(
+        CoordinatorState(
+            hosts={"0": HostState(report=report)}, owners=dict.fromkeys(held, 0), splits=held
+        )
+    )
+    source = ReadableSource(streams=(STREAM,), stream=StreamInMemory())
+    state = DiscoveryState(finished=frozenset({PARENT}), discovered=frozenset({STREAM}))
+    enumerator: Any = source.restore_enumerator(context, state)
+    enumerator.start()
+
+    enumerator.handle_discovery(
+        context.turn.effects[-1].call,  # type: ignore[union-attr]
+        DiscoveredShards(split_ids=frozenset(SHARDS), shards=SHARDS),
+    )
+
+    assert context.current_assignments().keys() == left
