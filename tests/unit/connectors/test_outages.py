@@ -62,7 +62,7 @@ def delay_after(answer: Discovered, interval: float | None) -> float:
 @pytest.mark.parametrize(
     ("interval", "delay"), [(60.0, CONFIRMATION_DELAY), (1.0, 1.0), (None, CONFIRMATION_DELAY)]
 )
-def test_what_is_not_certain_is_looked_at_again_soon(interval: float | None, delay: float) -> None:
+def test_an_uncertain_listing_is_repeated_soon(interval: float | None, delay: float) -> None:
     split_ids = frozenset({("c", "t", 0)})
     missing = RefusedDiscoveryError("topic u does not exist", scope="c")
 
