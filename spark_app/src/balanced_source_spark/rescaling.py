@@ -3,10 +3,12 @@
 import json
 import time
 from collections.abc import Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
 from balanced_source_spark.control import CONTROL, MOST, RescaleError, request_parallelism
 
 __all__ = ["RescaleError", "rescale"]
@@ -20,6 +22,9 @@ _CONNECT: Final = "pyspark.sql.connect."
 
 A query of such a class runs in the server, usually on another machine.
 """
+
+_PYTHON: Final = "Python"
+"""Spark describes every source that is written in Python by a name that holds this word."""
 
 
 def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
@@ -38,43 +43,89 @@ def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
         timeout: seconds to wait for the first progress of a query that has just been started.
 
     Raises:
-        InvalidSpecError: the number is too small or too large.
+        InvalidSpecError: this is not a query, or the number is not whole, too small or too large.
         RescaleError: the query has ended, does not assign its splits itself, or runs on another
             machine without Spark Connect.
     """
-    if not 1 <= parallelism <= MOST:
+    _check(query, parallelism)
+    for folder in _folders(query, timeout):
+        try:
+            _request(query, folder, parallelism)
+        except RescaleError:
+            _check_running(query)  # its folder goes with it
+            raise
+
+
+def _check(query: Any, parallelism: object) -> None:
+    if not hasattr(query, "isActive"):
+        raise InvalidSpecError(
+            f"expected the query that writeStream.start() returned, not {_quoted(query)}",
+            field="query",
+        )
+    if isinstance(parallelism, bool) or not isinstance(parallelism, Integral):
+        raise InvalidSpecError(
+            f"expected a whole number of readers, not {_quoted(parallelism)}", field="parallelism"
+        )
+    if not 1 <= int(parallelism) <= MOST:
         raise InvalidSpecError(
             f"expected 1 to {MOST} readers, not {parallelism}", field="parallelism"
         )
-    for folder in _folders(query, timeout):
-        _request(query, folder, parallelism)
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, str):
+        return shown(value)
+    plain = isinstance(value, float | int | None)
+    return repr(value) if plain else f"an object of type {type(value).__name__}"
+
+
+def _check_running(query: Any) -> None:
+    if not query.isActive:
+        raise RescaleError(
+            f"query {_called(query)} has ended: start it again with the option parallelism, and"
+            " call rescale with the new query"
+        )
+
+
+def _called(query: Any) -> str:
+    return str(getattr(query, "name", None) or query.id)
 
 
 def _folders(query: Any, timeout: float) -> list[Path]:
     deadline = time.monotonic() + timeout
-    # The first progress names the folder, and a query that was just started has none yet.
-    while (progress := query.lastProgress) is None or not (
-        found := list(_named(progress["sources"]))
-    ):
-        if not query.isActive:
-            raise RescaleError(
-                f"query {query.id} is not running: start it again, with the option parallelism"
-            )
+    while True:
+        _check_running(query)  # a query that has ended still shows its last progress
+        progress = query.lastProgress
+        if progress is not None and (found := list(_named(progress["sources"]))):
+            return found
+        if progress is not None and not any(map(_may_name_one, progress["sources"])):
+            raise RescaleError(_no_source(query))
         if time.monotonic() > deadline:
-            raise RescaleError(_nothing(query.id, has_progress=progress is not None))
+            raise RescaleError(_nothing(query, has_progress=progress is not None))
         time.sleep(_POLL)
-    return found
 
 
-def _nothing(query_id: Any, *, has_progress: bool) -> str:
-    if not has_progress:
-        return (
-            f"query {query_id} has shown no progress yet: look at the driver's log, or wait longer"
-            " with timeout"
-        )
+def _may_name_one(source: Any) -> bool:
+    """Whether a source can name its folder later.
+
+    The first progress of a query that repeats a micro-batch has no `latestOffset` yet.
+    """
+    return source["latestOffset"] is None and _PYTHON in source["description"]
+
+
+def _nothing(query: Any, *, has_progress: bool) -> str:
+    if has_progress:
+        return _no_source(query)
     return (
-        f"query {query_id} has no balanced source that its driver assigns. With an operator use"
-        " kubectl scale, in local mode change parallelism in the manifest"
+        f"query {_called(query)} has shown no progress yet: look at the driver's log, or wait"
+        " longer with timeout"
+    )
+
+
+def _no_source(query: Any) -> str:
+    return (
+        f"query {_called(query)} has no balanced source that its driver assigns. With an operator"
+        " use kubectl scale, in local mode change parallelism in the manifest"
     )
 
 
@@ -92,7 +143,7 @@ def _request(query: Any, folder: Path, parallelism: int) -> None:
 
         if (refusal := request_on_server(query, folder, parallelism)) is not None:
             raise RescaleError(
-                f"the Spark Connect server cannot rescale query {query.id}: {refusal}"
+                f"the Spark Connect server cannot rescale query {_called(query)}: {refusal}"
             )
         return
     request_parallelism(folder, parallelism)

@@ -55,7 +55,9 @@ class Query:
 
     def __init__(self, folder: Path) -> None:
         self._session = Server()
-        self.lastProgress = {"sources": [{"latestOffset": json.dumps({"control": str(folder)})}]}
+        self.lastProgress = {
+            "sources": [{"description": "", "latestOffset": json.dumps({"control": str(folder)})}]
+        }
 
 
 Query.__module__ = "pyspark.sql.connect.streaming.query"

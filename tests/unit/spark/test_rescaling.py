@@ -1,6 +1,9 @@
 """The number of readers of a query without an operator, changed by the program that started it."""
 
 import json
+import shutil
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,10 +21,18 @@ from balanced_source_spark.rescaling import RescaleError
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
 
+OURS = "org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream@1b2c"
+"""As Spark describes a source that is written in Python."""
 
-def query(*sources: object, is_active: bool = True) -> Any:
-    progress = {"sources": [{"latestOffset": source} for source in sources]} if sources else None
-    return SimpleNamespace(id="q", isActive=is_active, lastProgress=progress)
+
+def query(*sources: object, is_active: bool = True, name: str | None = None) -> Any:
+    return SimpleNamespace(
+        id="q", name=name, isActive=is_active, lastProgress=_progress(sources) if sources else None
+    )
+
+
+def _progress(sources: Iterable[object], description: str = OURS) -> Mapping[str, Any]:
+    return {"sources": [{"latestOffset": each, "description": description} for each in sources]}
 
 
 def of(control: Control) -> str:
@@ -74,12 +85,95 @@ def test_an_invalid_number_is_rejected(parallelism: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("parallelism", "found"), [(2.5, "2.5"), ("4", "'4'"), (True, "True"), (None, "None")]
+)
+def test_what_is_no_whole_number_is_rejected(
+    control: Control, wanted: list[int], parallelism: Any, found: str
+) -> None:
+    with pytest.raises(
+        InvalidSpecError, match=f"parallelism: expected a whole number of readers, not {found}"
+    ):
+        rescale(query(of(control)), parallelism)
+    control.look()
+
+    assert wanted == []
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [("orders", "'orders'"), (None, "None"), (object(), "an object of type object")],
+)
+def test_what_is_no_query_is_rejected(given: object, found: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        rescale(given, 3)
+
+    assert (
+        str(caught.value)
+        == f"query: expected the query that writeStream.start() returned, not {found}"
+    )
+
+
+@pytest.mark.parametrize(("name", "shown"), [(None, "q"), ("orders", "orders")])
+def test_a_query_that_has_ended_is_said_to_have_ended(
+    control: Control, name: str | None, shown: str
+) -> None:
+    """Its last progress still names a folder, which went with the query."""
+    ended = query(of(control), is_active=False, name=name)
+    control.close()
+
+    with pytest.raises(
+        RescaleError, match=f"query {shown} has ended: start it again with the option parallelism"
+    ):
+        rescale(ended, 3)
+
+
+def test_a_query_that_ends_meanwhile_is_said_to_have_ended(control: Control) -> None:
+    class Ending:
+        id = "q"
+        lastProgress = _progress([of(control)])  # noqa: N815 - the name that Spark gives it
+
+        @property
+        def isActive(self) -> bool:  # noqa: N802 - the name that Spark gives it
+            was = control.folder.exists()
+            shutil.rmtree(control.folder, ignore_errors=True)
+            return was
+
+    with pytest.raises(RescaleError, match="query q has ended"):
+        rescale(Ending(), 3)
+
+
+def test_a_query_of_another_source_is_recognised_by_its_first_progress() -> None:
+    other = SimpleNamespace(
+        id="q", isActive=True, lastProgress=_progress([None], "RateStreamV2[rowsPerSecond=1]")
+    )
+    begin = time.monotonic()
+
+    with pytest.raises(RescaleError, match="query q has no balanced source"):
+        rescale(other, 3)
+    assert time.monotonic() - begin < 10
+
+
+def test_a_query_that_repeats_a_micro_batch_is_waited_for(
+    control: Control, wanted: list[int]
+) -> None:
+    class Repeating:
+        id, isActive, looks = "q", True, 0  # noqa: N815 - the name that Spark gives it
+
+        @property
+        def lastProgress(self) -> Mapping[str, Any]:  # noqa: N802 - the name that Spark gives it
+            self.looks += 1
+            return _progress([None if self.looks < 3 else of(control)])
+
+    rescale(Repeating(), 3)
+    control.look()
+
+    assert wanted == [3]
+
+
+@pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (
-            query(is_active=False),
-            "query q is not running: start it again, with the option parallelism",
-        ),
+        (query(is_active=False), "query q has ended: start it again with the option parallelism"),
         (query(), "query q has shown no progress yet"),
         (
             query('{"t": {"0": 1}}'),
