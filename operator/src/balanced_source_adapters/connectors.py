@@ -3,6 +3,7 @@
 Found by the entry points of packages, loaded when a source needs them.
 """
 
+import difflib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -147,10 +148,13 @@ class Connectors:
     def _registration(self, kind: str) -> Registration:
         match list(self._registered.get(kind, {}).values()):
             case []:
+                near = difflib.get_close_matches(kind, self.kinds, n=1)
+                hint = f"; did you mean {near[0]}?" if near else "."
                 raise ConnectorError(
                     f"no connector of kind {kind!r} is installed (there are:"
-                    f" {', '.join(self.kinds)}). Add its package to the images of operator and"
-                    " driver"
+                    f" {', '.join(self.kinds)}){hint} A connector of another package must be"
+                    " installed for the Python of Spark's driver and executors; under the operator,"
+                    " add the package to the images of operator and driver"
                 )
             case [only]:
                 return only

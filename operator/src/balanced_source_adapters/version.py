@@ -14,3 +14,13 @@ def _installed() -> str:
 
 
 __version__: Final = _installed()
+
+
+def documentation() -> str:
+    """Return the address of the documentation; empty if this installation names none."""
+    try:
+        links = importlib.metadata.metadata(DISTRIBUTION).get_all("Project-URL") or ()
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    found = (str(link).partition(", ") for link in links)
+    return next((address for label, _, address in found if label == "Documentation"), "")

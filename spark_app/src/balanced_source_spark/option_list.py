@@ -27,7 +27,8 @@ def options_of(kind: str) -> Mapping[str, Sequence[Mapping[str, str]]] | None:
         return None
     groups: dict[str, list[Mapping[str, str]]] = {}
     for option in (*own, *(() if isinstance(half, SparkHalf) else JOURNAL_OPTIONS)):
-        shown = {"name": option.name, "default": option.default, "meaning": option.meaning}
+        default = option.default or ("required" if option.is_required else "")
+        shown = {"name": option.name, "default": default, "meaning": option.meaning}
         groups.setdefault(option.group, []).append(shown)
     return groups
 

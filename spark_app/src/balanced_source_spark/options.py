@@ -26,9 +26,9 @@ from balanced_source_spark.contract.half import (
 )
 from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.contract.option_table import (
-    OPTIONS_PAGE,
     Option,
     check_options,
+    options_page,
     rejected,
     where_options_are,
 )
@@ -218,10 +218,12 @@ class _Own(NamedTuple):
 
 def _read_by(half: AnyHalf[Any], options: Mapping[str, str], choices: Choices) -> _Own:
     is_embedded = _is_embedded(options)
+    notes = _checked(options, half)
+    read = half.read_options(options)  # before the source: it checks the options of parts
     return _Own(
-        notes=_checked(options, half),
+        notes=notes,
         source=half.source(options, choices) if is_embedded else None,
-        read=half.read_options(options),
+        read=read,
         secrets=half.secrets(options) if is_embedded else secrets_in(options),
     )
 
@@ -243,7 +245,7 @@ def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
 
 def _where(connector: str, half: AnyHalf[Any], own: Sequence[Option]) -> str:
     if connector in BUILT_IN:
-        return OPTIONS_PAGE
+        return options_page()
     return where_options_are(
         connector, own, package=installed().package_of(connector), reference=half.reference
     )

@@ -1,12 +1,8 @@
-"""Executes the page.
+"""Executes the files of the page that need no Spark, and collects the test classes of one.
 
-Its blocks run in their order in one module, and its test classes are collected here.
-
-The last block needs Spark: `tests/integration/connector` runs it, with the blocks before it in a
-wheel.
+The program that needs Spark runs in `tests/integration/connector`, with the connector in a wheel.
 """
 
-import re
 import shutil
 import sys
 import types
@@ -16,50 +12,53 @@ from pathlib import Path
 import pytest
 
 from balanced_source.api import DriverOnly
+from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, Registration
 from balanced_source_spark.contract.half import half_of
-from testbed.versions import CHECKOUT
+from balanced_source_spark.contract.option_table import check_options
+from support.connector_page import files, unused
 
-PAGE = CHECKOUT / "docs" / "writing-a-connector.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-PROGRAM = "SparkSession"
+FILES = files()
 
 
-def _execute() -> types.ModuleType:
-    text = PAGE.read_text()
-    module = types.ModuleType("writing_a_connector")
-    sys.modules[module.__name__] = module  # dataclasses look their module up
-    for found in BLOCK.finditer(text):
-        if PROGRAM in found.group(1):
-            continue
-        line = text.count("\n", 0, found.start(1))
-        code = compile("\n" * line + found.group(1), str(PAGE), "exec")
-        exec(code, module.__dict__)  # noqa: S102 - that is the test
+def _execute(name: str) -> types.ModuleType:
+    module = types.ModuleType(Path(name).stem)
+    sys.modules[module.__name__] = module  # dataclasses, and the other files, look it up
+    exec(compile(FILES[name], name, "exec"), module.__dict__)  # noqa: S102 - that is the test
     return module
 
 
-_page = _execute()
+_page = _execute("lines_connector.py")
+_trial = _execute("try_it.py")
+_tests = _execute("test_lines.py")
 
-TestLinesSplitReader = _page.TestLinesSplitReader
-TestLinesReader = _page.TestLinesReader
-TestLinesEnumerator = _page.TestLinesEnumerator
-TestLinesSerializer = _page.TestLinesSerializer
+TestLinesSplitReader = _tests.TestLinesSplitReader
+TestLinesReader = _tests.TestLinesReader
+TestLinesEnumerator = _tests.TestLinesEnumerator
+TestLinesSerializer = _tests.TestLinesSerializer
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _clean_up() -> Iterator[None]:
     yield
-    shutil.rmtree(_page.folder)
+    for module in (_trial, _tests):
+        shutil.rmtree(module.folder)
 
 
-def test_every_block_of_the_page_was_executed() -> None:
-    assert len(BLOCK.findall(PAGE.read_text())) == PAGE.read_text().count("```python") >= 8
-    assert len(_page.seen) == 1500
+def test_every_block_of_the_page_belongs_to_a_file() -> None:
+    assert unused() == []
+    assert sorted(FILES) == [
+        "lines_connector.py",
+        "pyproject.toml",
+        "read_lines.py",
+        "test_lines.py",
+        "try_it.py",
+    ]
+    assert len(_trial.seen) == 1500
 
 
 def test_a_range_can_be_cut_anywhere() -> None:
-    path = next(Path(_page.folder).glob("*.txt"))
+    path = next(Path(_trial.folder).glob("*.txt"))
     size = path.stat().st_size
 
     for cut in range(0, size, 7):
@@ -75,11 +74,16 @@ def test_its_connector_can_be_registered() -> None:
 
 
 def _registered() -> Registration:
-    return Registration(
-        kind="lines", reference="writing_a_connector:LinesConnector", package="page"
-    )
+    return Registration(kind="lines", reference="lines_connector:LinesConnector", package="page")
 
 
 def test_a_folder_that_is_missing_is_named() -> None:
-    with pytest.raises(_page.RefusedDiscoveryError, match="nowhere is no folder: create it"):
+    with pytest.raises(
+        _page.RefusedDiscoveryError, match="folder nowhere does not exist: create it"
+    ):
         _page.Files().execute(_page.ListFiles(scope="nowhere", round=1))
+
+
+def test_a_query_without_its_required_option_names_it() -> None:
+    with pytest.raises(InvalidSpecError, match=r"option folders: must be set\. Folders"):
+        check_options({}, _page.LinesSparkHalf().options(), is_embedded=True)

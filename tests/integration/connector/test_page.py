@@ -1,51 +1,46 @@
-"""The connector of docs/writing-a-connector.md, from a bare environment's wheel, on real Spark."""
+"""The files of docs/writing-a-connector.md: the connector from its wheel, on real Spark."""
 
-import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from support.connector_page import files
 from support.wheels import install
 from testbed.versions import CHECKOUT
 
-PAGE = CHECKOUT / "docs" / "writing-a-connector.md"
-BLOCK = re.compile(r"^```(python|toml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NOT_PACKAGED = ("Trying it", "Testing it")
-PROGRAM = "SparkSession"
-
-
-def blocks(language: str) -> list[str]:
-    """Code of the page that belongs to the connector or to the program that uses it."""
-    sections = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
-    kept = (text for text in sections if not text.startswith(NOT_PACKAGED))
-    return [code for text in kept for kind, code in BLOCK.findall(text) if kind == language]
+PACKAGED = ("lines_connector.py", "pyproject.toml")
 
 
 @pytest.mark.timeout(600)
-def test_every_block_runs_from_an_installed_wheel(tmp_path: Path) -> None:
-    (description,) = blocks("toml")
-    *parts, program = blocks("python")
-    assert PROGRAM in program
-    project, folder = tmp_path / "project", tmp_path / "folder"
-    for made in (project, folder):
-        made.mkdir()
-    (project / "pyproject.toml").write_text(description)
-    (project / "lines_connector.py").write_text("\n".join(parts))
-    for number in range(5):
-        (folder / f"{number}.txt").write_text("".join(f"{number}-{line}\n" for line in range(300)))
-    (tmp_path / "program.py").write_text(f"folder = {str(folder)!r}\n{program}")
+def test_every_file_runs_beside_the_installed_wheel(tmp_path: Path) -> None:
+    project, programs = tmp_path / "project", tmp_path / "programs"
+    for folder in (project, programs):
+        folder.mkdir()
+    for name, code in files().items():
+        (project if name in PACKAGED else programs).joinpath(name).write_text(code)
     installed = install(tmp_path / "wheels", CHECKOUT, project)
 
-    done = subprocess.run(  # noqa: S603 - the page's own program
-        [installed.python, tmp_path / "program.py"],
-        env=dict(installed.environment),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=500,
-    )
+    def run(*command: str | Path) -> None:
+        done = subprocess.run(  # noqa: S603 - the page's own programs
+            command,
+            env={**installed.environment, "TMPDIR": str(tmp_path)},
+            cwd=programs,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=500,
+        )
+        assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert list((folder / "out").glob("*.parquet"))
+    assert {file.name for file in installed.site.glob("*lines*")} == {
+        "lines_connector.py",
+        "lines_connector-1.0.0.dist-info",
+    }
+    run(installed.python, "read_lines.py")
+    run(installed.python, "try_it.py")
+    # pytest is in the environment of the tests only
+    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_lines.py")
+
+    assert list(tmp_path.glob("tmp*/out/*.parquet"))

@@ -114,6 +114,7 @@ def test_the_same_entry_point_twice_is_one() -> None:
     ("registrations", "says"),
     [
         ([], "no connector of kind 'other' is installed.*images of operator and driver"),
+        ([here("OtherConnector", kind="others")], "others.; did you mean others. A connector of"),
         (
             [here("OtherConnector"), here("broken", package="fork 2")],
             r"other-source 1.0 \(.*and fork 2 .*but one",

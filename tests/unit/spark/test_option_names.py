@@ -12,9 +12,10 @@ from structlog.testing import capture_logs
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters.version import documentation
 from balanced_source_spark import options
 from balanced_source_spark.contract.half import SparkHalf
-from balanced_source_spark.contract.option_table import Option
+from balanced_source_spark.contract.option_table import Option, check_options
 from balanced_source_spark.kafka.option_names import OPTIONS
 from balanced_source_spark.options import _checked, parse_options
 from balanced_source_spark.planner import StreamPlanner
@@ -147,9 +148,26 @@ def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
     )
 
 
+REEL = Option(name="reelNumber", meaning="Number of the reel.", is_embedded=True, is_required=True)
+
+
+@pytest.mark.parametrize("given", [{}, {"reelnumber": ""}])
+def test_a_required_option_that_is_missing_is_named(given: Mapping[str, str]) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        check_options(given, [REEL], is_embedded=True)
+
+    assert str(caught.value) == "option reelNumber: must be set. Number of the reel."
+
+
+def test_a_required_option_is_not_asked_for_where_it_has_no_effect() -> None:
+    assert check_options({}, [REEL], is_embedded=False) == ()
+    assert check_options({"reelnumber": "1"}, [REEL], is_embedded=True) == ()
+
+
 def test_an_unknown_option_of_a_built_in_connector_names_the_page() -> None:
     assert rejection(zzz="1").endswith(
-        "'zzz'. All names are on the page \"Options\" of the documentation"
+        "'zzz'. All names are on the page \"Options\" of the documentation:"
+        f" {documentation()}reference/options/"
     )
 
 

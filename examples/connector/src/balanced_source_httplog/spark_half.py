@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
 from balanced_source_httplog.source import KIND, Entry, HttpLogSource, LogSplit, Server
 from balanced_source_spark.contract.half import Choices, Query
-from balanced_source_spark.contract.option_table import Option, rejected
+from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.readers import ReadersHalf
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 OPTIONS: Final = (
-    Option(name="url", meaning="Address of the API.", is_embedded=True),
+    Option(name="url", meaning="Address of the API.", is_embedded=True, is_required=True),
     Option(name="secret", meaning="Name of the Secret with the token.", is_embedded=True),
 )
 
@@ -40,8 +40,6 @@ class HttpLogSparkHalf(ReadersHalf[None, Entry, LogSplit]):
         return "log STRING, number BIGINT, text STRING"
 
     def source(self, options: Mapping[str, str], choices: Choices) -> HttpLogSource:
-        if "url" not in options:
-            raise rejected("url", "is missing: set the address of the API")
         server = Server(url=options["url"].rstrip("/"), secret=options.get("secret"))
         return HttpLogSource(server=server, assigner=choices.assigner)
 

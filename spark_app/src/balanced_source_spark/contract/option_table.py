@@ -7,6 +7,7 @@ from typing import Final
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
+from balanced_source_adapters.version import documentation
 
 ANY: Final = "*"
 """End of the name of an option that stands for all names which begin so, such as ``kafka.*``."""
@@ -34,6 +35,8 @@ class Option:
         group: heading under which the reference lists it.
         default: the value without it, in Markdown; empty if there is none.
         is_embedded: whether it only has an effect when the driver assigns the splits itself.
+        is_required: whether a query ends with an error without it; of an option with `is_embedded`,
+            only a query whose driver assigns the splits itself.
         instead: for an option of Spark's own source that has no effect here: what happens instead.
     """
 
@@ -43,6 +46,7 @@ class Option:
     default: str = ""
     is_embedded: bool = False
     instead: str = ""
+    is_required: bool = False
 
 
 def where_options_are(
@@ -74,8 +78,13 @@ def rejected(name: str, message: str) -> InvalidSpecError:
     return InvalidSpecError(message, field=f"option {name}")
 
 
-OPTIONS_PAGE: Final = 'All names are on the page "Options" of the documentation'
-"""Where the options of the built-in connectors are."""
+_PAGE: Final = "reference/options/"
+
+
+def options_page() -> str:
+    """Return a sentence that says where the options of the built-in connectors are."""
+    address = f": {site}{_PAGE}" if (site := documentation()) else ""
+    return f'All names are on the page "Options" of the documentation{address}'
 
 
 def check_options(
@@ -83,7 +92,7 @@ def check_options(
     known: Sequence[Option],
     *,
     is_embedded: bool,
-    where: str = OPTIONS_PAGE,
+    where: str = "",
 ) -> tuple[str, ...]:
     """Return sentences about options that have no effect.
 
@@ -91,14 +100,17 @@ def check_options(
         given: what the user has set, with names in lower case.
         known: all options of this kind of source.
         is_embedded: whether the driver assigns the splits itself.
-        where: a sentence that says where all options are.
+        where: a sentence that says where all options are; by default, those of the built-in
+            connectors.
 
     Raises:
-        InvalidSpecError: an option is unknown; it suggests the nearest name.
+        InvalidSpecError: an option is unknown, and the nearest name is suggested; or a required one
+            is missing.
     """
     found = {name: _declared(name, known) for name in sorted(given) if not _is_spark_s_own(name)}
     if unknown := [name for name, option in found.items() if option is None]:
-        raise _unknown(unknown, known, where)
+        raise _unknown(unknown, known, where or options_page())
+    _check_required(given, known, is_embedded=is_embedded)
     options = [option for option in found.values() if option is not None]
     notes = [f"option {o.name} has no effect: {o.instead}" for o in options if o.instead]
     if not is_embedded and (idle := sorted({o.name for o in options if o.is_embedded})):
@@ -106,6 +118,15 @@ def check_options(
             f"option {', '.join(idle)} has no effect: the BalancedSource says it. Change it there"
         )
     return tuple(notes)
+
+
+def _check_required(
+    given: Mapping[str, str], known: Iterable[Option], *, is_embedded: bool
+) -> None:
+    for option in known:
+        counts = option.is_required and (is_embedded or not option.is_embedded)
+        if counts and not given.get(option.name.lower()):
+            raise rejected(option.name, f"must be set. {option.meaning}")
 
 
 def _is_spark_s_own(name: str) -> bool:
