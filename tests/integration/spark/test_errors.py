@@ -52,10 +52,11 @@ REJECTED: Mapping[str, Case] = {
         listener=Listener.SASL, options=SASL, says=("sasl.username and sasl.password must be set",)
     ),
     "unknown property of the client": Case(
-        options={"kafka.secruity.protocol": "SSL"}, says=("secruity.protocol", "check properties")
+        options={"kafka.secruity.protocol": "SSL"},
+        says=("did you mean security.protocol?", "as options kafka.*"),
     ),
     "invalid value of a property": Case(
-        options={"kafka.security.protocol": "TLS"}, says=("security.protocol", "check properties")
+        options={"kafka.security.protocol": "TLS"}, says=("security.protocol", "as options kafka.*")
     ),
     "misspelt option": Case(
         options={"paralelism": "2"}, says=("'paralelism' (did you mean parallelism?)",)

@@ -21,11 +21,13 @@ from balanced_source.connectors.kafka import (
     InitializeKafka,
     KafkaCluster,
 )
+from balanced_source.connectors.kafka.properties import RESERVED
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_adapters.kafka import client_errors
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import ClusterClient
+from balanced_source_adapters.kafka.property_names import NAMES
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -149,6 +151,52 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
     with pytest.raises(TransientDiscoveryError) as caught:
         client.ends([A], Anchor.LATEST)
     assert "refused" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("says", "is_hinted"),
+    [
+        ("Failed to get metadata: Local: Broker transport failure", True),
+        ("broker:9093/bootstrap: Disconnected (after 3ms in state APIVERSION_QUERY)", True),
+        (
+            "Connect to ipv4#1.2.3.4:1 failed: Connection refused (after 0ms in state CONNECT)",
+            False,
+        ),
+    ],
+)
+def test_a_port_that_closes_connections_may_speak_another_protocol(
+    client: ClusterClient, says: str, is_hinted: bool
+) -> None:
+    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._TRANSPORT, says)))
+
+    assert (
+        "trying again. If the port expects TLS or SASL, set security.protocol (as an option"
+        " kafka.security.protocol)" in str(raised)
+    ) is is_hinted
+
+
+@pytest.mark.parametrize(
+    ("says", "suggests"),
+    [
+        ('No such configuration property: "max.pol.records"', " (did you mean max.poll.records?)"),
+        ('No such configuration property: "fetch.min.byte"', " (did you mean fetch.min.bytes?)"),
+        ('No such configuration property: "acks.of.all"', ""),
+        ("sasl.username and sasl.password must be set", ""),
+    ],
+)
+def test_a_refused_property_is_named_as_the_spec_and_as_options_have_it(
+    client: ClusterClient, says: str, suggests: str
+) -> None:
+    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._INVALID_ARG, says)))
+
+    assert str(raised) == (
+        f"cluster c: {says}{suggests}: check the properties of the client (properties and"
+        " propertiesFrom of the cluster; as options kafka.*)"
+    )
+
+
+def test_no_reserved_property_is_suggested() -> None:
+    assert NAMES.isdisjoint(RESERVED)
 
 
 def test_a_dead_controller_is_looked_up_again(client: ClusterClient) -> None:

@@ -1,5 +1,6 @@
 """What an admin client of Kafka fails with, as sentences that say what to do."""
 
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
@@ -15,12 +16,24 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_adapters.kafka.offsets import ListedOffsets
+from balanced_source_adapters.kafka.property_names import nearest
+
+ADDRESSES: Final = (
+    "the addresses of its brokers (bootstrapServers; as an option kafka.bootstrap.servers)"
+)
+"""What messages call them: a query without an operator is given options, and no spec."""
+
+PROPERTIES: Final = (
+    "the properties of the client (properties and propertiesFrom of the cluster; as options"
+    " kafka.*)"
+)
+"""The same."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
     KafkaError._AUTHENTICATION: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
     KafkaError.SASL_AUTHENTICATION_FAILED: (Reason.AUTHENTICATION_FAILED, "check the credentials"),
     KafkaError._SSL: (Reason.TLS_FAILED, "check security.protocol and the certificates"),
-    KafkaError._INVALID_ARG: (Reason.INVALID_PROPERTIES, "check properties of the cluster"),
+    KafkaError._INVALID_ARG: (Reason.INVALID_PROPERTIES, f"check {PROPERTIES}"),
     KafkaError.TOPIC_AUTHORIZATION_FAILED: (
         Reason.NOT_AUTHORIZED,
         "the user needs Describe and Read on the topics",
@@ -44,10 +57,13 @@ _UNREACHABLE: Final = frozenset(
 _RECENT: Final = 30.0
 """Seconds for which the complaint of a connection explains a request that failed."""
 
-ADDRESSES: Final = (
-    "the addresses of its brokers (bootstrapServers; as an option kafka.bootstrap.servers)"
+_PROTOCOL: Final = (
+    ". If the port expects TLS or SASL, set security.protocol (as an option"
+    " kafka.security.protocol)"
 )
-"""What messages call them: a query without an operator is given options, and no spec."""
+"""A broker closes a connection that speaks another protocol, and says nothing."""
+
+_UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 _SHOWN: Final = 5
 """Topics that a message names."""
@@ -132,9 +148,10 @@ class ClientErrors:
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
         why = self._text(complaint or error)
+        hint = _PROTOCOL if _is_cut_off(complaint or error) else ""
         return TransientDiscoveryError(
             f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the network;"
-            " trying again",
+            f" trying again{hint}",
             scope=self._cluster,
             reason=Reason.CLUSTER_UNREACHABLE,
         )
@@ -145,7 +162,7 @@ class ClientErrors:
         if (refusal := _REFUSALS.get(error.code())) is None:
             return None
         reason, advice = refusal
-        message = f"cluster {self._cluster}: {self._text(error)}: {advice}"
+        message = f"cluster {self._cluster}: {self._text(error)}{_suggestion(error)}: {advice}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
     def refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
@@ -160,6 +177,17 @@ class ClientErrors:
 
     def _text(self, error: KafkaError) -> str:
         return without_secrets(error.str(), self._config)
+
+
+def _is_cut_off(error: KafkaError) -> bool:
+    """Whether a broker closed its connections, as opposed to being out of reach."""
+    return error.code() == KafkaError._TRANSPORT and "in state CONNECT" not in error.str()
+
+
+def _suggestion(error: KafkaError) -> str:
+    unknown = _UNKNOWN.search(error.str())
+    near = nearest(unknown[1]) if unknown else None
+    return f" (did you mean {near}?)" if near else ""
 
 
 def unanswered(
