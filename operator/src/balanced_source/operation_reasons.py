@@ -212,6 +212,11 @@ APPLICATION_STATE_WRONG: Final = (
         "The SparkApplication is FAILED, but its driver pod still runs. The operator does not"
         " touch it."
     ),
+    (
+        "Check whether the driver still reads: `balanced-source status` shows its epoch and lag. To"
+        " start a new driver, which continues from the Spark checkpoint, delete the"
+        " SparkApplication."
+    ),
 )
 HASH_COLLAPSES: Final = (
     "HashCollapses",

@@ -86,7 +86,7 @@ def test_every_reason_says_what_happened_and_every_problem_what_to_do(
     assert reason.cause.endswith("."), "a sentence"
     assert not reason.remedy or reason.remedy.endswith(".")
     is_problem = reason.kind in (ReasonKind.OPERATION, ReasonKind.SOURCE, ReasonKind.LOSS)
-    assert reason.remedy or not is_problem or reason is Reason.APPLICATION_STATE_WRONG
+    assert reason.remedy or not is_problem
 
 
 def test_a_reason_is_its_word_wherever_it_goes() -> None:

@@ -309,7 +309,10 @@ def _watch(
     lives = bool(driver_pods(pods, name))
     # The Spark operator is wrong: deleting the application would end a driver that reads.
     if state is ApplicationState.FAILED and lives:
-        message = f"SparkApplication {name} says FAILED, but its driver pod lives: left alone"
+        message = (
+            f"SparkApplication {name} is FAILED, but its driver pod still runs: the operator leaves"
+            " both alone. To start a new driver, delete the SparkApplication"
+        )
         problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
         return Decision(
             state=ApplicationState.RUNNING,
