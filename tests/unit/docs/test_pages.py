@@ -128,3 +128,24 @@ def test_links_of_a_page_lead_to_files(page: Path) -> None:
 def test_the_pages_have_code_blocks() -> None:
     assert len(list(blocks())) >= 4
     assert len(list(commands())) >= 15
+
+
+RUNBOOKS = tuple(sorted((CHECKOUT / "docs" / "runbooks").glob("BalancedSource*.md")))
+
+
+@pytest.mark.parametrize("page", RUNBOOKS, ids=lambda page: page.stem)
+def test_a_runbook_has_commands_and_begins_with_the_doctor(page: Path) -> None:
+    blocks = re.findall(r"^ {4,}(\S.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    commands = [line for line in blocks if line.startswith(("balanced-source", "kubectl"))]
+
+    assert commands[0].startswith("balanced-source doctor")
+    assert any(line.startswith("kubectl") for line in commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_name_what_they_ask_for_without_doubt(page: Path) -> None:
+    """Both Spark operators have SparkApplications, and the number of a driver pod grows."""
+    code = _code_of(page)
+
+    assert re.findall(r"kubectl [^\n]*\bsparkapplications?(?!\.)\b[^\n]*", code) == []
+    assert re.findall(r"NAME-\d+-driver", code) == []
