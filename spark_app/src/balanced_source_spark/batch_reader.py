@@ -1,6 +1,6 @@
 """``spark.read.format("balanced")``: everything between the start and the stop offsets, once.
 
-It plans as a stream does that begins and reads all that is there. The driver enumerates the splits
+It plans like a new stream that reads all available records. The driver enumerates the splits
 itself: a batch query is no reader host of a source that an operator runs, and must not take the
 place of its driver.
 """

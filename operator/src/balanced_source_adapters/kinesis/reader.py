@@ -80,7 +80,7 @@ class Fetches:
     """What the readers of shards tell the reader of a task. They fill it in their threads.
 
     Attributes:
-        tips: splits of which all that is there was fetched.
+        tips: splits whose available records were all fetched.
         newest: split → its newest fetch.
     """
 
