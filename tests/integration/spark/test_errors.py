@@ -75,6 +75,9 @@ UNREACHABLE: Mapping[str, Case] = {
         options={"kafka.bootstrap.servers": "no-such-host.invalid:9092"},
         says=("does not answer", "no-such-host.invalid"),
     ),
+    "SASL port without a protocol": Case(
+        listener=Listener.SASL, says=("does not answer", "set security.protocol (as an option")
+    ),
 }
 """Waiting may help: the query ends after `startTimeoutSeconds`."""
 
