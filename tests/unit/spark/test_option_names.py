@@ -143,8 +143,7 @@ def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
         "options: unknown option 'real' (did you mean reel?). Connector 'tapes' of tapes-connector"
         " 2.1 has the options "
         f'reel, side{described}. Those of all connectors are on the page "Options" of the'
-        " documentation of Balanced "
-        "Source"
+        f" documentation of Balanced Source: {documentation()}reference/options/"
     )
 
 

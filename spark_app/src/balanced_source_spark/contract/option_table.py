@@ -64,7 +64,7 @@ def where_options_are(
     described = f", described at {reference}" if reference else ""
     return (
         f"Connector {connector!r} of {package} has the options {named}{described}. Those of all"
-        ' connectors are on the page "Options" of the documentation of Balanced Source'
+        f' connectors are on the page "Options" of the documentation of Balanced Source{_address()}'
     )
 
 
@@ -83,8 +83,11 @@ _PAGE: Final = "reference/options/"
 
 def options_page() -> str:
     """Return a sentence that says where the options of the built-in connectors are."""
-    address = f": {site}{_PAGE}" if (site := documentation()) else ""
-    return f'All names are on the page "Options" of the documentation{address}'
+    return f'All names are on the page "Options" of the documentation{_address()}'
+
+
+def _address() -> str:
+    return f": {site}{_PAGE}" if (site := documentation()) else ""
 
 
 def check_options(
