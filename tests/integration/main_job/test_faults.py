@@ -213,7 +213,7 @@ def test_an_unreachable_broker_is_reported_and_read_once_it_answers(
         condition = world.wait_condition("Degraded", "True", "ClusterUnreachable")
         assert (
             "check the addresses of its brokers (bootstrapServers; as an option"
-            " kafka.bootstrap.servers) and the network; trying again"
+            " kafka.bootstrap.servers) and the network"
         ) in condition["message"]
 
         late.start_node()

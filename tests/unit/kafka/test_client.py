@@ -154,25 +154,28 @@ def test_an_old_complaint_does_not_explain_a_new_failure(
 
 
 @pytest.mark.parametrize(
-    ("says", "is_hinted"),
+    ("code", "complaint", "is_hinted"),
     [
-        ("Failed to get metadata: Local: Broker transport failure", True),
-        ("broker:9093/bootstrap: Disconnected (after 3ms in state APIVERSION_QUERY)", True),
-        (
-            "Connect to ipv4#1.2.3.4:1 failed: Connection refused (after 0ms in state CONNECT)",
-            False,
-        ),
+        (KafkaError._TRANSPORT, None, True),
+        (KafkaError._TIMED_OUT, None, True),
+        (KafkaError._TIMED_OUT, "b:1/bootstrap: Disconnected (after 3ms in state UP)", True),
+        (KafkaError._TRANSPORT, "Connection refused (after 0ms in state CONNECT)", False),
+        (KafkaError.LEADER_NOT_AVAILABLE, None, False),
     ],
 )
 def test_a_port_that_closes_connections_may_speak_another_protocol(
-    client: ClusterClient, says: str, is_hinted: bool
+    client: ClusterClient, code: int, complaint: str | None, is_hinted: bool
 ) -> None:
-    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._TRANSPORT, says)))
+    if complaint is not None:
+        client._notes.on_error(KafkaError(KafkaError._TRANSPORT, complaint))
 
-    assert (
-        "trying again. If the port expects TLS or SASL, set security.protocol (as an option"
-        " kafka.security.protocol)" in str(raised)
-    ) is is_hinted
+    raised = client._errors.translated(failed(code))
+
+    hint = (
+        ". If the port expects TLS or SASL, set security.protocol (as an option"
+        " kafka.security.protocol)"
+    )
+    assert str(raised).endswith(f" and the network{hint if is_hinted else ''}; trying again")
 
 
 @pytest.mark.parametrize(
@@ -190,8 +193,8 @@ def test_a_refused_property_is_named_as_the_spec_and_as_options_have_it(
     raised = client._errors.translated(KafkaException(KafkaError(KafkaError._INVALID_ARG, says)))
 
     assert str(raised) == (
-        f"cluster c: {says}{suggests}: check the properties of the client (properties and"
-        " propertiesFrom of the cluster; as options kafka.*)"
+        f"cluster c: {says}{suggests}: check the properties of the client (properties of the"
+        " cluster; as options kafka.*)"
     )
 
 

@@ -23,10 +23,7 @@ ADDRESSES: Final = (
 )
 """What messages call them: a query without an operator is given options, and no spec."""
 
-PROPERTIES: Final = (
-    "the properties of the client (properties and propertiesFrom of the cluster; as options"
-    " kafka.*)"
-)
+PROPERTIES: Final = "the properties of the client (properties of the cluster; as options kafka.*)"
 """The same."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str]]] = {
@@ -148,10 +145,10 @@ class ClientErrors:
             if candidate is not None and (refusal := self._refusal(candidate)) is not None:
                 return refusal
         why = self._text(complaint or error)
-        hint = _PROTOCOL if _is_cut_off(complaint or error) else ""
+        hint = _PROTOCOL if _may_speak_another(error, complaint) else ""
         return TransientDiscoveryError(
-            f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the network;"
-            f" trying again{hint}",
+            f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the"
+            f" network{hint}; trying again",
             scope=self._cluster,
             reason=Reason.CLUSTER_UNREACHABLE,
         )
@@ -179,9 +176,14 @@ class ClientErrors:
         return without_secrets(error.str(), self._config)
 
 
-def _is_cut_off(error: KafkaError) -> bool:
-    """Whether a broker closed its connections, as opposed to being out of reach."""
-    return error.code() == KafkaError._TRANSPORT and "in state CONNECT" not in error.str()
+def _may_speak_another(error: KafkaError, complaint: KafkaError | None) -> bool:
+    """Whether the port may expect another protocol.
+
+    Brokers then close connections that were made, about which the client library complains little.
+    """
+    if complaint is None:
+        return error.code() in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)
+    return complaint.code() == KafkaError._TRANSPORT and "in state CONNECT" not in complaint.str()
 
 
 def _suggestion(error: KafkaError) -> str:
