@@ -88,14 +88,52 @@ def test_a_folder_of_clusters_is_followed_from_when_the_spec_names_it(scene: Sce
     wait_until(lambda: scene.scopes() == ("east", "west"), 20, "cluster west", interval=0.01)
 
 
-def test_an_invalid_yaml_file_changes_nothing(scene: Scene) -> None:
-    scene.operator.start()
-    before = scene.operator.coordinator.state.parallelism
+def without_parallelism(spec: dict[str, Any]) -> str:
+    return yaml.safe_dump({"spec": {k: v for k, v in spec.items() if k != "parallelism"}})
 
-    write_atomically(scene.file, "{")
 
-    wait_until(lambda: scene.reasons() == ["InvalidSpec"], 20, "the problem", interval=0.01)
-    assert scene.operator.coordinator.state.parallelism == before
+UNUSABLE = {
+    "broken YAML": "{",
+    "an empty file": "",
+    "another object": "kind: ConfigMap\ndata: {}\n",
+    "a spec that is no map": "spec: 7\n",
+    "a misspelt field": without_parallelism({**spec_json(), "paralelism": 9}),
+    "another mistake, and no parallelism": without_parallelism({**spec_json(), "source": {}}),
+    "an invalid number": yaml.safe_dump({"spec": {**spec_json(), "parallelism": 0}}),
+}
+
+
+@pytest.mark.parametrize("text", UNUSABLE.values(), ids=UNUSABLE.keys())
+def test_a_file_that_cannot_be_used_leaves_the_number_of_readers(scene: Scene, text: str) -> None:
+    scene.write(parallelism=3)
+    scene.operator.look()
+
+    write_atomically(scene.file, text)
+
+    assert scene.reasons() == ["InvalidSpec"]
+    assert scene.operator.parallelism == 3
+
+
+def test_a_file_that_is_away_for_a_moment_leaves_the_number_of_readers(scene: Scene) -> None:
+    """Some editors save by moving the old file away first."""
+    scene.write(parallelism=3)
+    scene.operator.look()
+    away = scene.file.rename(scene.file.with_suffix(".old"))
+
+    assert scene.reasons() == ["InvalidSpec"]
+    assert scene.operator.parallelism == 3
+    away.rename(scene.file)
+    assert scene.reasons() == []
+
+
+def test_a_valid_spec_without_parallelism_has_one_reader(scene: Scene) -> None:
+    scene.write(parallelism=3)
+    scene.operator.look()
+
+    write_atomically(scene.file, without_parallelism(spec_json()))
+
+    assert scene.reasons() == []
+    assert scene.operator.parallelism == 1
 
 
 def test_problems_that_a_driver_reports_are_logged_once(scene: Scene) -> None:

@@ -23,23 +23,23 @@ def is_paused(body: Mapping[str, Any]) -> bool:
 
 
 def with_urgent_fields(valid: BalancedSourceSpec, raw: Any) -> BalancedSourceSpec:
-    """Return the last valid spec with the urgent fields of the newest one.
+    """Return the spec in effect, with the urgent fields that the newest one states.
 
-    An invalid urgent field is ignored.
+    An urgent field that is missing or invalid stays as it is. A missing field does not mean its
+    default here: the field may be misspelt, and a file without a spec may be half saved.
 
     Args:
         valid: the spec that is in effect.
-        raw: the newest spec, which is invalid.
+        raw: the newest spec, which is invalid; None if there is none.
     """
     newest = raw if isinstance(raw, Mapping) else {}
     spec = valid
     for name in URGENT_FIELDS:
-        candidate = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={name})
-        # Left out, the field has its default again, which is as much the user's word as a value.
-        if name in newest:
-            candidate[name] = newest[name]
+        if name not in newest:
+            continue
+        others = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude={name})
         try:
-            spec = parse_spec(candidate)
+            spec = parse_spec({**others, name: newest[name]})
         except InvalidSpecError:
             # One urgent field that is invalid must not keep the other from taking effect.
             continue
