@@ -72,7 +72,6 @@ def _run(variables: Mapping[str, str]) -> None:
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
     stop_when_finished(spark, query)
-    # After the query exists: Kubernetes ends a pod by SIGTERM, and a micro-batch may still finish.
     stop_on_sigterm(query)
     query.awaitTermination()
 
@@ -233,7 +232,10 @@ def spark_interval(duration: str) -> str:
 
 
 def stop_on_sigterm(query: StreamingQuery) -> None:
-    """Let the micro-batch that runs end in peace; what is not committed is replayed anyway."""
+    """Stop the query at SIGTERM, by which Kubernetes ends a pod.
+
+    Spark cancels the micro-batch that runs; the next driver replays it.
+    """
 
     def stop(*_: Any) -> None:
         log.info("told to stop")

@@ -21,16 +21,16 @@ from balanced_source_spark.application import (
     load_transform,
     source_options,
     start_with,
-    stop_on_sigterm,
     stop_when_finished,
 )
 from balanced_source_spark.data_source import register
 from balanced_source_spark.mounted_options import check_sink, secret_settings
 from balanced_source_spark.progress import ProgressLogger
+from balanced_source_spark.stopping import Stopper
 
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
-    """Run until the query ends or SIGTERM arrives.
+    """Run until the query ends, SIGTERM arrives, or the process that started this one is gone.
 
     A mistake of the user ends the program with a sentence.
     """
@@ -40,15 +40,23 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
         "--slots", type=int, required=True, help="number of tasks that run at the same time"
     )
     parser.add_argument("--conf", action="append", default=[], help="setting of Spark: KEY=VALUE")
+    parser.add_argument(
+        "--until-stdin-ends", action="store_true", help="end when the standard input does"
+    )
     parsed = parser.parse_args(arguments)
+    stopper = Stopper()
+    # First: Spark takes seconds to start, and may be told to stop meanwhile.
+    stopper.on_sigterm()
+    if parsed.until_stdin_ends:
+        stopper.on_end_of(sys.stdin.fileno())
     settings = dict(text.split("=", 1) for text in parsed.conf)
     try:
-        _run(parsed.folder, parsed.slots, settings)
+        _run(parsed.folder, parsed.slots, settings, stopper)
     except (InvalidSpecError, StreamingQueryException) as error:
         sys.exit(str(error))
 
 
-def _run(folder: Path, slots: int, settings: Mapping[str, str]) -> None:
+def _run(folder: Path, slots: int, settings: Mapping[str, str], stopper: Stopper) -> None:
     environment, pipeline = described(os.environ)
     transform = load_transform(pipeline.transform)
     check_sink(pipeline.sink, environment)
@@ -56,9 +64,10 @@ def _run(folder: Path, slots: int, settings: Mapping[str, str]) -> None:
     register(spark)
     spark.streams.addListener(ProgressLogger())
     options = {**source_options(pipeline, environment), "assignmentDir": str(folder)}
+    stopper.query_starts()
     query = start_with(options, spark, pipeline, transform, environment)
     stop_when_finished(spark, query)
-    stop_on_sigterm(query)
+    stopper.follow(query)
     query.awaitTermination()
     spark.stop()
 

@@ -3,7 +3,8 @@
 import importlib.util
 import io
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,14 @@ def test_progress_follows_the_lines_of_the_query() -> None:
         progress = advanced(progress, line)
 
     assert progress == QueryProgress(is_started=True, batch=1, rows=15, last_rows=5, seconds=1.5)
+
+
+def test_a_batch_has_the_epoch_and_the_readers_of_its_own_offset() -> None:
+    line = {**batch(2, 7), "sources": [{"epoch": 12, "parallelism": 3}]}
+
+    progress = advanced(QueryProgress(is_started=True), line)
+
+    assert (progress.epoch, progress.readers) == (12, 3)
 
 
 @pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])
@@ -127,30 +136,56 @@ def test_without_java_the_command_says_what_to_install(monkeypatch: pytest.Monke
         check_prerequisites()
 
 
-def shown(*, is_terminal: bool) -> str:
+STARTED = QueryProgress(is_started=True)
+THIRD = QueryProgress(
+    is_started=True, batch=3, rows=70, last_rows=5, seconds=0.5, epoch=1, readers=2
+)
+START = [(VIEW, QueryProgress()), (VIEW, STARTED), (VIEW, THIRD)]
+
+
+def shown(looks: Iterable[tuple[SourceView, QueryProgress]], *, is_terminal: bool = False) -> str:
     text = io.StringIO()
     console = Console(
         file=text, width=100, force_terminal=is_terminal, color_system=None, _environ={}
     )
     with picture(console) as show:
-        for progress in (
-            QueryProgress(),
-            QueryProgress(is_started=True),
-            QueryProgress(is_started=True, batch=3, rows=70, last_rows=5),
-        ):
-            show(VIEW, progress)
-            show(VIEW, progress)
+        for view, progress in looks:
+            show(view, progress)
+            show(view, progress)
     return text.getvalue()
 
 
-def test_elsewhere_than_on_a_terminal_there_is_a_line_per_batch() -> None:
-    assert shown(is_terminal=False) == (
-        "batch 3: 5 rows in 0.00 s; 70 rows so far; epoch 1, 2 readers, 1 splits, lag 30\n"
+def test_elsewhere_than_on_a_terminal_there_is_a_line_per_phase_and_batch() -> None:
+    assert shown(START) == (
+        "Spark is starting …\n"
+        "waiting for the first micro-batch …\n"
+        "batch 3: 5 rows in 0.50 s; 70 rows so far; epoch 1, 2 readers, 1 split, lag 30\n"
     )
 
 
+def test_a_batch_is_printed_once_with_its_own_readers_when_the_source_is_rescaled() -> None:
+    rescaled = replace(VIEW, epoch=2, adopted=Adopted(epoch=2, parallelism=1))
+    fourth = replace(THIRD, batch=4, last_rows=1, rows=71, epoch=2, readers=1)
+    lines = shown([*START, (rescaled, THIRD), (rescaled, fourth)]).splitlines()
+
+    assert lines[2:] == [
+        "batch 3: 5 rows in 0.50 s; 70 rows so far; epoch 1, 2 readers, 1 split, lag 30",
+        "rescaled from 2: epoch 2, 1 reader, 1 split",
+        "batch 4: 1 row in 0.50 s; 71 rows so far; epoch 2, 1 reader, 1 split, lag 30",
+    ]
+
+
+def test_a_problem_is_printed_when_it_comes_and_when_it_goes() -> None:
+    first, second = "orders.yaml: not YAML. Correct it", "broker is away. Start it"
+    notes = [(first,), (first, second), (second,), ()]
+    lines = shown((replace(VIEW, notes=note), THIRD) for note in notes).splitlines()
+
+    assert lines[0] == first
+    assert lines[2:] == [second, "resolved: orders.yaml: not YAML", "resolved: broker is away"]
+
+
 def test_on_a_terminal_there_is_a_bar_and_a_table() -> None:
-    text = shown(is_terminal=True)
+    text = shown(START, is_terminal=True)
 
     assert "Spark is starting …" in text
     assert "waiting for the first micro-batch …" in text

@@ -37,7 +37,7 @@ def run(
 
     Changes of the file, for example of parallelism, take effect while it runs. Changes of
     spec.application take effect at the next start. Secrets and ConfigMaps are folders beside the
-    file. Stop it with Ctrl-C or SIGTERM.
+    file. Ctrl-C or SIGTERM stops the query after its micro-batch.
     """
     from balanced_source_operator.laptop.picture import picture
     from balanced_source_operator.laptop.run import run as run_manifest
@@ -48,8 +48,9 @@ def run(
     # Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with picture(Console()) as show:
-        code = run_manifest(file, folder, show, page_port=page)
-    raise typer.Exit(code)
+        ending = run_manifest(file, folder, show, page_port=page)
+    typer.echo(ending.sentence)
+    raise typer.Exit(ending.code)
 
 
 def local(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -34,6 +34,8 @@ class QueryProgress:
         rows: read by this run.
         last_rows: read by the newest micro-batch.
         seconds: that the newest micro-batch took.
+        epoch: whose owners the newest micro-batch had; None if it does not say.
+        readers: of the newest micro-batch; None if it does not say.
     """
 
     is_started: bool = False
@@ -41,6 +43,8 @@ class QueryProgress:
     rows: int = 0
     last_rows: int = 0
     seconds: float = 0.0
+    epoch: int | None = None
+    readers: int | None = None
 
 
 def check_prerequisites() -> None:
@@ -89,17 +93,24 @@ class LaptopDriver:
     ) -> None:
         self.log = folder / "driver.log"
         command = [sys.executable, "-m", MODULE, "--folder", str(folder), "--slots", str(slots)]
+        command += ["--until-stdin-ends"]
         command += [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            command,
-            env={**os.environ, **to_variables(environment), "PYTHONPATH": _joined(python_path)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            # Into a file: Spark's log would hide the picture, and a pipe that no one reads would
-            # block it.
-            stderr=self.log.open("wb"),
-            text=True,
-        )
+        variables = {**to_variables(environment), "PYTHONPATH": _joined(python_path)}
+        # Into a file: Spark's log would hide the picture, and a pipe that no one reads would block
+        # it.
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                command,
+                env={**os.environ, **variables},
+                # Never written to. It ends with this process, however that ends, and Spark ends
+                # then.
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                # Ctrl-C of the terminal is for this process, which then stops the query in order.
+                start_new_session=True,
+            )
         self.progress = QueryProgress()
         # A thread: a pipe that is full would stop the query, and the caller looks only now and
         # then.
@@ -113,17 +124,29 @@ class LaptopDriver:
         """None while the query runs."""
         return self._process.poll()
 
+    @property
+    def pid(self) -> int:
+        """Process id of the query, which leads a session of its own."""
+        return self._process.pid
+
     def stop(self) -> int:
-        """End the query after its micro-batch; return the exit code."""
+        """End the query after its micro-batch; return the exit code.
+
+        Negative if the query was killed, because it took too long or the user interrupted again.
+        """
         if self._process.poll() is None:
             # The program lets its micro-batch end, and gives up its claim for the next run.
             self._process.send_signal(signal.SIGTERM)
         try:
             code = self._process.wait(STOP_PATIENCE)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            # With the processes that Spark has started, which are all in its session.
+            os.killpg(self._process.pid, signal.SIGKILL)
             code = self._process.wait()
         self._reader.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
         return code
 
     def last_words(self) -> str:
@@ -148,12 +171,13 @@ def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
     """Return the progress after a line that the query wrote."""
     match line:
         case {"event": "query started"}:
-            return QueryProgress(is_started=True, batch=progress.batch, rows=progress.rows)
+            return replace(progress, is_started=True)
         case {
             "event": "batch",
             "batch": int(batch),
             "rows": int(rows),
             "durations": dict(durations),
+            **others,
         }:
             return QueryProgress(
                 is_started=True,
@@ -161,6 +185,16 @@ def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
                 rows=progress.rows + rows,
                 last_rows=rows,
                 seconds=durations.get("triggerExecution", 0) / 1000,
+                **_assignment_of(others.get("sources")),
             )
         case _:
             return progress
+
+
+def _assignment_of(sources: Any) -> dict[str, int]:
+    """Return epoch and readers of a micro-batch."""
+    match sources:
+        case [{"epoch": int(epoch), "parallelism": int(readers)}]:
+            return {"epoch": epoch, "readers": readers}
+        case _:
+            return {}

@@ -26,28 +26,72 @@ def picture(console: Console) -> Iterator[Show]:
 
 
 class _Lines:
+    """Prints what is new: phases of the start, problems, rescales and micro-batches."""
+
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._last: tuple[int | None, int] = (None, 0)
+        self._phase = ""
         self._notes: tuple[str, ...] = ()
+        self._readers: int | None = None
+        self._batch: int | None = None
 
     def __call__(self, view: SourceView, progress: QueryProgress) -> None:
-        """Print a line if there is news."""
-        readers = view.adopted.parallelism if view.adopted else 0
-        now = (progress.batch, readers)
-        if view.notes != self._notes:
-            self._notes = view.notes
-            self._console.print(*view.notes, sep="\n", soft_wrap=True, markup=False)
-        if now != self._last and progress.batch is not None:
-            self._last = now
-            self._console.print(
-                f"batch {progress.batch}: {progress.last_rows} rows in {progress.seconds:.2f} s;"
-                f" {progress.rows} rows so far; epoch {view.epoch}, {readers} readers,"
-                f" {len(view.owners)} splits, lag {render.lag_text(view)}",
-                soft_wrap=True,
-                markup=False,
-                highlight=False,
+        """Print a line for each piece of news."""
+        news = (self._started(progress), self._noted(view), self._read(view, progress))
+        for line in (*news[0], *news[1], *self._rescaled(view), *news[2]):
+            self._console.print(line, soft_wrap=True, markup=False, highlight=False)
+
+    def _started(self, progress: QueryProgress) -> Iterator[str]:
+        phase = _phase(progress)
+        if phase not in ("", self._phase):
+            yield phase
+        self._phase = phase
+
+    def _noted(self, view: SourceView) -> Iterator[str]:
+        before, self._notes = self._notes, view.notes
+        yield from (note for note in view.notes if note not in before)
+        yield from (f"resolved: {_headline(note)}" for note in before if note not in view.notes)
+
+    def _rescaled(self, view: SourceView) -> Iterator[str]:
+        if view.adopted is None or view.adopted.parallelism == self._readers:
+            return
+        before, self._readers = self._readers, view.adopted.parallelism
+        if before is not None:
+            yield (
+                f"rescaled from {before}: epoch {view.adopted.epoch},"
+                f" {counted(self._readers, 'reader')}, {counted(len(view.owners), 'split')}"
             )
+
+    def _read(self, view: SourceView, progress: QueryProgress) -> Iterator[str]:
+        """A micro-batch is named once, with the epoch and the readers that it had."""
+        if progress.batch is None or progress.batch == self._batch:
+            return
+        self._batch = progress.batch
+        epoch = view.epoch if progress.epoch is None else progress.epoch
+        readers = view.parallelism if progress.readers is None else progress.readers
+        yield (
+            f"batch {progress.batch}: {counted(progress.last_rows, 'row')} in"
+            f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; epoch {epoch},"
+            f" {counted(readers, 'reader')}, {counted(len(view.owners), 'split')},"
+            f" lag {render.lag_text(view)}"
+        )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, which ends with "s" unless the number is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _headline(note: str) -> str:
+    """Return the first sentence: what to do about a problem no longer matters."""
+    return note.splitlines()[0].split(". ", 1)[0]
+
+
+def _phase(progress: QueryProgress) -> str:
+    """Return what the run waits for; nothing after the first micro-batch."""
+    if not progress.is_started:
+        return "Spark is starting …"
+    return "waiting for the first micro-batch …" if progress.batch is None else ""
 
 
 class _Pictures:
@@ -65,12 +109,10 @@ class _Pictures:
 
 
 def _head(progress: QueryProgress) -> Text:
-    if not progress.is_started:
-        return Text("Spark is starting …")
-    if progress.batch is None:
-        return Text("waiting for the first micro-batch …")
-    newest = f"batch {progress.batch}: {progress.last_rows:,} rows in {progress.seconds:.2f} s"
-    return Text(f"{newest}; {progress.rows:,} rows so far")
+    if phase := _phase(progress):
+        return Text(phase)
+    newest = f"batch {progress.batch}: {counted(progress.last_rows, 'row')}"
+    return Text(f"{newest} in {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far")
 
 
 def _bar(view: SourceView, progress: QueryProgress) -> RenderableType:

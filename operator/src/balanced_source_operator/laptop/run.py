@@ -1,12 +1,13 @@
 """Serves a source and runs its query until it ends or the user stops it."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
@@ -32,8 +33,15 @@ MIN_SLOTS: Final = 8
 Show = Callable[[SourceView, QueryProgress], None]
 
 
-def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> int:
-    """Run the manifest in a file; return the exit code of the query.
+class Ending(NamedTuple):
+    """How a run has ended: the exit code of the command, and a sentence for the user."""
+
+    code: int
+    sentence: str
+
+
+def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> Ending:
+    """Run the manifest in a file until it ends or is interrupted; return how it has ended.
 
     Args:
         file: the BalancedSource. Changes take effect while it runs.
@@ -45,9 +53,9 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> i
         InvalidSpecError: the manifest cannot run here. Says why.
         BalancedSourceError: the port of the status page cannot be used.
     """
+    # Before anything is started or written: what is missing is said at once.
     name, spec = _name(file), read_spec(file)
     environment = local_environment(name, spec, file)
-    # Before anything is started or written: what is missing is said at once.
     check_prerequisites()
     check_sink(spec.application)
     where = (folder or Path(".balanced-source") / name).absolute()
@@ -119,7 +127,7 @@ def _serving(file: Path, folder: Path) -> Iterator[LocalOperator]:
         operator.close()
 
 
-def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], Any]) -> int:
+def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], Any]) -> Ending:
     """Follow the query to its end. An interruption stops it in order."""
     try:
         while driver.exit_code is None:
@@ -127,18 +135,46 @@ def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], 
             show()
             time.sleep(POLL)
     except KeyboardInterrupt:
-        return driver.stop()
+        return _stopped(driver, show)
     # Whatever went wrong here, no Spark process may be left behind.
     except BaseException:
         driver.stop()
         raise
-    show()
     code = driver.stop()
+    show()
     if code:
-        raise InvalidSpecError(
-            f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log)
+        raise _failure(driver)
+    return Ending(0, f"ended {_last_batch(driver.progress)}: everything has been read")
+
+
+def _stopped(driver: LaptopDriver, show: Callable[[], Any]) -> Ending:
+    """Stop the query as the user asks."""
+    code = driver.stop()
+    show()
+    if code == -signal.SIGKILL:
+        return Ending(
+            1,
+            f"killed {_last_batch(driver.progress)}: the micro-batch did not end in time, or the"
+            " command was interrupted twice. The next run repeats that micro-batch",
         )
-    return code
+    # It may be told to stop before it can handle the signal.
+    if code not in (0, -signal.SIGTERM):
+        raise _failure(driver)
+    return Ending(0, f"stopped {_last_batch(driver.progress)}")
+
+
+def _last_batch(progress: QueryProgress) -> str:
+    return (
+        "before the first micro-batch"
+        if progress.batch is None
+        else f"after batch {progress.batch} ({progress.rows} rows in this run)"
+    )
+
+
+def _failure(driver: LaptopDriver) -> InvalidSpecError:
+    return InvalidSpecError(
+        f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log)
+    )
 
 
 def _view(operator: LocalOperator, folder: Path, name: str) -> SourceView:

@@ -1,0 +1,105 @@
+"""A query that another program has started ends in order."""
+
+import os
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from balanced_source_spark import stopping
+from balanced_source_spark.stopping import Stopper, await_batch
+from testbed.waiting import wait_until
+
+
+class FakeQuery:
+    """A query whose micro-batch the test ends."""
+
+    def __init__(self, *, is_active: bool = True) -> None:
+        self.is_active, self.batch = is_active, 4
+        self.stopped = threading.Event()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return {"isTriggerActive": self.is_active}
+
+    @property
+    def lastProgress(self) -> Any:  # noqa: N802 - Spark's name
+        return {"batchId": self.batch}
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def test_a_query_is_stopped_after_its_micro_batch() -> None:
+    stopper, query = Stopper(), FakeQuery()
+    stopper.query_starts()
+    stopper.follow(query)
+
+    stopper.stop()
+
+    assert not query.stopped.wait(0.3)
+    query.batch += 1
+    assert query.stopped.wait(10)
+
+
+def test_an_idle_query_is_stopped_at_once() -> None:
+    stopper, query = Stopper(), FakeQuery(is_active=False)
+    stopper.follow(query)
+    stopper.stop()
+
+    assert query.stopped.wait(10)
+
+
+def test_a_request_while_the_query_starts_is_kept() -> None:
+    stopper, query = Stopper(), FakeQuery(is_active=False)
+    stopper.query_starts()
+    stopper.stop()
+    stopper.follow(query)
+
+    assert query.stopped.wait(10)
+
+
+def test_a_micro_batch_that_takes_too_long_is_not_waited_for() -> None:
+    await_batch(FakeQuery(), 0.05)
+
+
+PROGRAM = """
+import sys, time
+from balanced_source_spark.stopping import Stopper
+stopper = Stopper()
+stopper.on_sigterm()
+stopper.on_end_of(sys.stdin.fileno())
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("end", [lambda p: p.terminate(), lambda p: p.stdin.close()])
+def test_before_there_is_a_query_the_program_ends_at_once(end: Any) -> None:
+    with subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+
+        end(process)
+
+        assert process.wait(20) == 0
+
+
+def test_an_orphan_ends_although_its_query_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: list[int] = []
+    monkeypatch.setattr(stopping, "ORPHAN_PATIENCE", 0.1)
+    monkeypatch.setattr(os, "_exit", codes.append)
+    stopper, query = Stopper(), FakeQuery()
+    stopper.follow(query)
+    reading, writing = os.pipe()
+    stopper.on_end_of(reading)
+
+    os.close(writing)
+
+    wait_until(lambda: codes == [1], 10, "the end", interval=0.01)
+    assert query.stopped.wait(10)
+    os.close(reading)
