@@ -27,6 +27,7 @@ MAX_LABEL: Final = 63
 MAX_OBJECT: Final = 253
 
 _SHOWN: Final = 80
+_LINE: Final = 300
 _LABEL: Final = re.compile(LABEL[:-1] + r"\Z")
 _OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
 _KEY: Final = re.compile(KEY[:-1] + r"\Z")
@@ -35,6 +36,24 @@ _KEY: Final = re.compile(KEY[:-1] + r"\Z")
 def shown(text: str) -> str:
     """Returns the text as a message may quote it: short, and without control characters."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def one_line(text: str) -> str:
+    """Returns a text of another program on one line, bounded and without control characters."""
+    joined = " ".join(text.split())
+    line = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in joined)
+    return line if len(line) <= _LINE else line[: _LINE - 1] + "…"
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Returns why a file cannot be read, without its name."""
+    match error:
+        case OSError(strerror=str(reason)):
+            return reason[:1].lower() + reason[1:]
+        case UnicodeError():
+            return "it is not UTF-8 text"
+        case _:
+            return one_line(str(error))
 
 
 def checked_label(name: str, *, field: str) -> str:

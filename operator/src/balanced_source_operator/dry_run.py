@@ -21,6 +21,7 @@ from balanced_source.coordinator import Checkpoint, state_codec
 from balanced_source.coordinator.state import runs_on
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source.names import reason_of
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.yaml_text import YamlError
 from balanced_source_operator.controller.translate import texts_of, to_source
@@ -34,6 +35,7 @@ from balanced_source_operator.runtime import metadata as config_maps
 from balanced_source_operator.runtime.documents import read_content
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_operator.spec.hosts import host_names
+from balanced_source_operator.validation.manifests import located
 
 SHOWN_MOVES: Final = 20
 """Moves that the table lists; JSON lists all."""
@@ -45,12 +47,14 @@ def from_file(file: Path, state: Path) -> HostPlan:
     Raises:
         InvalidSpecError, StateError: one of them cannot be used.
     """
-    spec = read_spec(file)
+    with located(file):
+        spec = read_spec(file)
+        source = to_source(spec, read_texts(file, spec))
     try:
         text = _document(state.read_text())
     except OSError as error:
-        raise InvalidSpecError(f"cannot be read: {error}", field=str(state)) from error
-    return make_plan(spec, to_source(spec, read_texts(file, spec)), text)
+        raise InvalidSpecError(f"cannot be read: {reason_of(error)}", field=str(state)) from error
+    return make_plan(spec, source, text)
 
 
 def from_cluster(file: Path) -> HostPlan:
@@ -59,16 +63,18 @@ def from_cluster(file: Path) -> HostPlan:
     Raises:
         InvalidSpecError, StateError: spec or state cannot be used, or the cluster does not answer.
     """
-    metadata = read_manifest(file).get("metadata")
-    named = isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
-    if not isinstance(metadata, Mapping) or not named:
-        raise InvalidSpecError("must have a name", field=f"{file}: metadata")
-    return asyncio.run(_from_cluster(read_spec(file), metadata))
+    with located(file):
+        spec, metadata = read_spec(file), read_manifest(file).get("metadata")
+        named = isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
+        if not isinstance(metadata, Mapping) or not named:
+            raise InvalidSpecError("must have a name", field=f"{file}: metadata")
+    return asyncio.run(_from_cluster(spec, metadata))
 
 
 async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> HostPlan:
     try:
-        async with connect() as (api, default_namespace):
+        stored = "name a stored state with --state"
+        async with connect(otherwise=stored) as (api, default_namespace):
             namespace = metadata.get("namespace") or default_namespace
             return await plan_with(
                 api, spec, namespace=namespace, name=str(metadata.get("name", ""))

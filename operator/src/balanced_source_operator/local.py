@@ -30,6 +30,7 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import InvalidSpecError, StateError
+from balanced_source.names import reason_of
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, with_alarms
@@ -77,9 +78,13 @@ class LocalOperator:
     Args:
         file: the BalancedSource; only ``spec`` is checked.
         folder: gets the documents.
+        explain: returns what is wrong with a file, with line and column; empty if it does not know.
     """
 
-    def __init__(self, file: Path, folder: Path) -> None:
+    def __init__(
+        self, file: Path, folder: Path, *, explain: Callable[[Path], str] = lambda _: ""
+    ) -> None:
+        self._explain = explain
         self._file = file
         self._folder = folder
         spec = read_spec(file)
@@ -216,15 +221,7 @@ class LocalOperator:
             source = to_source(spec, read_texts(self._file, spec))
             check_change(self._source, source)
         except InvalidSpecError as error:
-            message = (
-                f"{error}. Correct it; the last valid spec stays in effect, except for parallelism"
-            )
-            self._problems.raise_(
-                Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message)
-            )
-            # Whoever slows a source down need not repair the rest of its spec first.
-            self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
-            self._loop.put(ParallelismChanged(self._spec.parallelism))
+            self._take_urgent_fields(error)
             return
         self._spec = spec
         self._problems.clear(Reason.INVALID_SPEC)
@@ -235,6 +232,18 @@ class LocalOperator:
         self._note_assigner(spec)
         self._loop.put(ParallelismChanged(spec.parallelism))
         self._loop.put(RebalanceRequested(nonce=spec.rebalance_nonce))
+
+    def _take_urgent_fields(self, error: InvalidSpecError) -> None:
+        """Report an invalid spec. A user who slows a source down need not repair the rest first."""
+        message = (
+            f"{self._explain(self._file) or error}\nThe last valid spec stays in effect, except for"
+            " parallelism. Correct the file"
+        )
+        self._problems.raise_(
+            Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message)
+        )
+        self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
+        self._loop.put(ParallelismChanged(self._spec.parallelism))
 
     def _note_assigner(self, spec: BalancedSourceSpec) -> None:
         self._problems.set("assigner", assigner_warning(self._source, spec.parallelism))
@@ -302,7 +311,7 @@ def read_manifest(file: Path) -> Mapping[str, Any]:
             document.value for document in yaml_text.load_all(file.read_text(encoding="utf-8"))
         ]
     except (OSError, ValueError) as error:
-        raise InvalidSpecError(f"cannot be read: {error}", field=str(file)) from error
+        raise InvalidSpecError(f"cannot be read: {reason_of(error)}", field=str(file)) from error
     sources = [d for d in documents if isinstance(d, Mapping) and d.get("kind") == KIND]
     found = sources or [d for d in documents if isinstance(d, Mapping) and "spec" in d]
     if len(found) != 1:

@@ -13,7 +13,8 @@ from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
 from balanced_source_adapters.folder import report_path, write_atomically
 from balanced_source_operator.local import HOST, UID, LocalOperator
-from support.builders import spec_json
+from balanced_source_operator.validation.manifests import problems_in
+from support.builders import source_body, spec_json
 from testbed.waiting import wait_until
 
 
@@ -112,6 +113,22 @@ def test_a_file_that_cannot_be_used_leaves_the_number_of_readers(scene: Scene, t
 
     assert scene.reasons() == ["InvalidSpec"]
     assert scene.operator.parallelism == 3
+
+
+def test_a_mistake_in_an_edit_is_shown_as_validate_shows_it(tmp_path: Path) -> None:
+    file = tmp_path / "orders.yaml"
+    file.write_text(yaml.safe_dump(source_body(), sort_keys=False))
+    operator = LocalOperator(file, tmp_path / "documents", explain=problems_in)
+    operator.look()
+    file.write_text(file.read_text().replace("  parallelism:", "  paralelism:"))
+    operator.look()
+    (problem,) = operator.problems
+    operator.close()
+
+    first, second = problem.message.splitlines()
+    assert first.startswith(f"{file}:")
+    assert first.endswith(": error: spec.paralelism: unknown field; did you mean parallelism?")
+    assert second.startswith("The last valid spec stays in effect, except for parallelism. ")
 
 
 def test_a_file_that_is_away_for_a_moment_leaves_the_number_of_readers(scene: Scene) -> None:

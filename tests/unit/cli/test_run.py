@@ -108,9 +108,37 @@ def test_a_sink_without_a_path_is_named_before_anything_starts(
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["run", "-f", "orders.yaml"])
 
-    assert result.exit_code == 2
+    assert result.exit_code == 1
     assert "pipeline.sink.options: the option path is missing" in result.stderr
     assert not (tmp_path / ".balanced-source").exists()
+
+
+MISSPELT = yaml.safe_dump({**source_body(), "spec": {**source_body()["spec"], "paralelism": 3}})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run"],
+        ["local", "--dir", "documents"],
+        ["plan", "--state", "state.json"],
+        ["plan"],
+        ["infer-schema"],
+    ],
+)
+@pytest.mark.parametrize("text", [MISSPELT, "spec: [", ""], ids=["misspelt", "no YAML", "empty"])
+def test_a_mistake_is_shown_as_validate_shows_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str], text: str
+) -> None:
+    (tmp_path / "orders.yaml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, [*command, "-f", "orders.yaml"])
+    checked = CliRunner().invoke(app, ["validate", "--server", "never", "-f", "orders.yaml"])
+
+    expected = [line for line in checked.stdout.splitlines() if ": error: " in line]
+    assert result.exit_code == (1 if text else 2), result.output
+    assert result.stderr.splitlines() == expected or not text
+    assert bool(expected) == bool(text)
 
 
 def test_without_spark_the_command_says_what_to_install(

@@ -15,7 +15,7 @@ import typer.main
 import yaml
 
 from balanced_source_operator.cli import app
-from balanced_source_operator.cli.manifests import check_text
+from balanced_source_operator.validation.manifests import check_text
 from testbed.versions import CHECKOUT
 
 PAGES = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))

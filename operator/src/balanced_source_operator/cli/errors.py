@@ -11,6 +11,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 import typer
 
 from balanced_source.errors import BalancedSourceError
+from balanced_source_operator.validation.manifests import InvalidManifestError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,6 +39,9 @@ def in_sentences(command: Callable[P, T]) -> Callable[P, T]:
     def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
+        except InvalidManifestError as error:
+            typer.echo(str(error), err=True)
+            raise typer.Exit(INVALID) from None
         except BalancedSourceError as error:
             fail(str(error))
 

@@ -105,7 +105,8 @@ def _look(name: str, namespace: str, context: str, folder: Path | None) -> Look:
 
 
 async def _of_cluster(name: str, namespace: str, context: str) -> list[SourceView]:
-    async with connect(context=context) as (api, default):
+    local = "name the folder of local mode with --dir"
+    async with connect(context=context, otherwise=local) as (api, default):
         return await gather.of_cluster(api, namespace or default, name)
 
 

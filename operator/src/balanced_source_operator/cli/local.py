@@ -62,6 +62,9 @@ def local(
     """Serve one source without Kubernetes. Start the query yourself, with option assignmentDir."""
     from balanced_source_operator.local import LocalOperator
     from balanced_source_operator.logs import configure_logging
+    from balanced_source_operator.validation.manifests import located, problems_in
 
     configure_logging()
-    LocalOperator(file, folder).run()
+    with located(file):
+        operator = LocalOperator(file, folder, explain=problems_in)
+    operator.run()

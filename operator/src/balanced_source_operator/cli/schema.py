@@ -25,8 +25,10 @@ def infer_schema(
     from balanced_source_adapters.mounted_secrets import MountedSecrets
     from balanced_source_operator.contract.half import half_of
     from balanced_source_operator.local import read_spec
+    from balanced_source_operator.validation.manifests import located
 
-    source = read_spec(file).source
+    with located(file):
+        source = read_spec(file).source
     half = half_of(source.kind)
     typer.echo(
         half.infer_schema(source.config(half), MountedSecrets(file.parent), field=source.field)

@@ -4,14 +4,14 @@ import asyncio
 import enum
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.errors import BalancedSourceError, InvalidSpecError
-from balanced_source_operator.cli.manifests import Checked, Report, with_problem
 from balanced_source_operator.kube.client import KubernetesClient
-from balanced_source_operator.kube.connect import connect
+from balanced_source_operator.kube.connect import NoKubeconfigError, connect
 from balanced_source_operator.kube.port import KubernetesError, RefusedError, UnknownKindError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.validation.manifests import Checked, Report, with_problem
 
 
 class ServerMode(enum.StrEnum):
@@ -20,6 +20,9 @@ class ServerMode(enum.StrEnum):
     AUTO = "auto"
     ALWAYS = "always"
     NEVER = "never"
+
+
+_NO_SERVER: Final = "no kubeconfig found: not checked by an API server"
 
 
 def check_with_server(report: Report, mode: ServerMode, *, namespace: str, context: str) -> Report:
@@ -34,6 +37,10 @@ def check_with_server(report: Report, mode: ServerMode, *, namespace: str, conte
         return report
     try:
         return asyncio.run(_asked(report, namespace, context))
+    except NoKubeconfigError:
+        if mode is ServerMode.ALWAYS or context:
+            raise
+        return replace(report, notes=(*report.notes, _NO_SERVER))
     except BalancedSourceError as error:
         if mode is ServerMode.ALWAYS:
             raise

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from balanced_source_operator.cli.errors import INVALID, in_sentences
-from balanced_source_operator.cli.manifests import Report, check_files
 from balanced_source_operator.cli.options import (
     ContextOption,
     NamespaceOption,
@@ -16,6 +15,7 @@ from balanced_source_operator.cli.options import (
     OutputOption,
 )
 from balanced_source_operator.cli.server_check import ServerMode, check_with_server
+from balanced_source_operator.validation.manifests import Report, check_files
 
 
 class _Summary(enum.StrEnum):
@@ -71,10 +71,7 @@ def as_json(report: Report) -> str:
 
 def as_text(report: Report) -> str:
     """Return one line per problem, as compilers write them, then one line per source."""
-    lines = [
-        f"{p.file}:{p.line}:{p.column}: error: {': '.join(filter(None, [p.field, p.message]))}"
-        for p in report.problems
-    ]
+    lines = [str(problem) for problem in report.problems]
     bad = {(problem.file, problem.document) for problem in report.problems}
     for checked in report.checked:
         name = checked.name

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from balanced_source.names import shown
+from balanced_source.names import one_line
 
 MAX_DEPTH: Final = 64
 """Levels; a spec has fewer than twenty."""
@@ -28,15 +28,23 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-class YamlError(ValueError):
-    """The text is not YAML that is accepted; says why, in one line."""
-
-
 class Place(NamedTuple):
     """A position in a text, counted from 1."""
 
     line: int
     column: int
+
+
+class YamlError(ValueError):
+    """The text is not YAML that is accepted; says why, in one line.
+
+    Attributes:
+        place: where in the text; its beginning if the parser does not say.
+    """
+
+    def __init__(self, message: str, place: Place = Place(1, 1)) -> None:  # noqa: B008 - a constant
+        super().__init__(message)
+        self.place = place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +68,7 @@ class Located:
             if found is None:
                 break
             at, node = found
-        return Place(at.start_mark.line + 1, at.start_mark.column + 1)
+        return _place(at.start_mark)
 
     def duplicates(self) -> Iterator[tuple[str, Place]]:
         """Yield each key that occurs twice in its map. Only the last one counts."""
@@ -105,7 +113,19 @@ def load_all(text: str) -> list[Located]:
         AttributeError,
         RecursionError,
     ) as error:
-        raise YamlError(f"it is not valid YAML: {shown(' '.join(str(error).split()))}") from error
+        raise _in_words(error) from error
+
+
+def _in_words(error: Exception) -> YamlError:
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return YamlError(f"it is not valid YAML: {one_line(str(error))}")
+    words = ": ".join(filter(None, (error.context, error.problem)))
+    mark = error.problem_mark or error.context_mark
+    return YamlError(f"it is not valid YAML: {one_line(words)}", *([_place(mark)] if mark else []))
+
+
+def _place(mark: Any) -> Place:
+    return Place(mark.line + 1, mark.column + 1)
 
 
 def _documents(text: str) -> Iterator[Located]:
@@ -148,7 +168,7 @@ def _repeated(node: yaml.Node) -> Iterator[tuple[str, Place]]:
     keys: set[str] = set()
     for key, _ in node.value:
         if isinstance(key, yaml.ScalarNode) and key.value in keys and key.value != "<<":
-            yield str(key.value), Place(key.start_mark.line + 1, key.start_mark.column + 1)
+            yield str(key.value), _place(key.start_mark)
         keys.add(str(key.value))
 
 
@@ -176,9 +196,9 @@ def _check(text: str) -> None:
             above, known = open_.pop()
             open_.append((above, known + size))
         if len(open_) > MAX_DEPTH:
-            raise YamlError(f"it has more than {MAX_DEPTH} levels")
+            raise YamlError(f"it has more than {MAX_DEPTH} levels", _place(event.start_mark))
         if open_[-1][1] > MAX_NODES:
-            raise YamlError(f"it has more than {MAX_NODES} values")
+            raise YamlError(f"it has more than {MAX_NODES} values", _place(event.start_mark))
 
 
 def _node(

@@ -13,16 +13,30 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.kube.client import KubernetesClient
 
 
+class NoKubeconfigError(InvalidSpecError):
+    """There is no configuration of kubectl on this machine."""
+
+
 @asynccontextmanager
-async def connect(*, context: str = "") -> AsyncIterator[tuple[KubernetesClient, str]]:
+async def connect(
+    *, context: str = "", otherwise: str = ""
+) -> AsyncIterator[tuple[KubernetesClient, str]]:
     """The client and the namespace of a context of kubectl's configuration.
 
     Args:
         context: name of the context; the current one if it is empty.
+        otherwise: what else the user can do if there is no kubeconfig, such as an option to set.
 
     Raises:
+        NoKubeconfigError: there is no kubeconfig.
         InvalidSpecError: kubectl's configuration cannot be read.
     """
+    # Looked for here: the library logs a warning, and then reports a missing context.
+    if not _has_file():
+        advice = ", or ".join(filter(None, ["log in to a cluster", otherwise]))
+        raise NoKubeconfigError(
+            f"no kubeconfig found. Set KUBECONFIG, or {advice}", field=f"kubeconfig {_path()}"
+        )
     configuration = Configuration()
     try:
         await config.load_kube_config(client_configuration=configuration, context=context or None)
@@ -40,6 +54,10 @@ async def connect(*, context: str = "") -> AsyncIterator[tuple[KubernetesClient,
 
 def _namespace(context: Any) -> str:
     return str(context.get("context", {}).get("namespace") or "default")
+
+
+def _has_file() -> bool:
+    return any(Path(path).expanduser().exists() for path in _path().split(os.pathsep) if path)
 
 
 def _path() -> str:

@@ -20,6 +20,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
 from balanced_source_operator.spec import BalancedSourceSpec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+from balanced_source_operator.validation.manifests import located, problems_in
 from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.views import gather
 from balanced_source_operator.views.model import SourceView
@@ -50,14 +51,17 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
         page_port: port of the status page on the loopback interface; 0 serves none.
 
     Raises:
+        InvalidManifestError: the manifest is invalid. Says where.
         InvalidSpecError: the manifest cannot run here. Says why.
         BalancedSourceError: the port of the status page cannot be used.
     """
     # Before anything is started or written: what is missing is said at once.
-    name, spec = _name(file), read_spec(file)
-    environment = local_environment(name, spec, file)
+    with located(file):
+        name, spec = _name(file), read_spec(file)
+        environment = local_environment(name, spec, file)
     check_prerequisites()
-    check_sink(spec.application)
+    with located(file):
+        check_sink(spec.application)
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
     with _page(name, page_port, where) as publish, _serving(file, where) as operator:
@@ -119,7 +123,8 @@ def _name(file: Path) -> str:
 
 @contextmanager
 def _serving(file: Path, folder: Path) -> Iterator[LocalOperator]:
-    operator = LocalOperator(file, folder)
+    with located(file):
+        operator = LocalOperator(file, folder, explain=problems_in)
     operator.start()
     try:
         yield operator

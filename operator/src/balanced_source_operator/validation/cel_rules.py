@@ -5,10 +5,13 @@ from typing import Any, Final
 
 import cel
 
-from balanced_source.names import shown
+from balanced_source.names import one_line
 
 _OLD: Final = "oldSelf"
 """Rules about a change need the stored object: only an API server can check them."""
+
+_ADVICE: Final = ". Check function arguments and their types."
+"""What the library adds to each error, for authors of rules."""
 
 
 def broken_rule(rule: dict[str, str], value: Any) -> str | None:
@@ -19,7 +22,9 @@ def broken_rule(rule: dict[str, str], value: Any) -> str | None:
         kept = _program(rule["rule"]).execute({"self": value})
     except Exception as error:  # noqa: BLE001
         # The library raises several types; the API server refuses, too
-        return f"{rule['message']} ({shown(' '.join(str(error).split()))})"
+        # The cause comes last, after the rule and the value.
+        cause = str(error).removesuffix(_ADVICE).rpartition("error: ")[2]
+        return f"{rule['message']}: {one_line(cause)}"
     return None if kept is True else rule["message"]
 
 

@@ -12,7 +12,7 @@ from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
 from balanced_source_operator.spec.crd import custom_resource_definition
-from balanced_source_operator.validation.findings import Finding, Path, parsed_path
+from balanced_source_operator.validation.findings import Finding, Path, parsed_path, quoted
 from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.validation.structure import Schema, check, with_defaults
 
@@ -50,9 +50,9 @@ def check_manifest(
 
 def _check_head(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     if manifest.get("apiVersion") != API_VERSION:
-        yield Finding(path=("apiVersion",), message=f"must be {API_VERSION}")
+        yield _other(manifest, "apiVersion", API_VERSION)
     if manifest.get("kind") != KIND:
-        yield Finding(path=("kind",), message=f"must be {KIND}")
+        yield _other(manifest, "kind", KIND)
     metadata = manifest.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str) or not name:
@@ -60,6 +60,13 @@ def _check_head(manifest: Mapping[str, Any]) -> Iterator[Finding]:
             path=("metadata", "name"),
             message="required field is missing: set the name of the source",
         )
+
+
+def _other(manifest: Mapping[str, Any], field: str, expected: str) -> Finding:
+    path = (field,)
+    if manifest.get(field) is None:
+        return Finding(path=path, message=f"required field is missing: set it to {expected}")
+    return Finding(path=path, message=f"must be {expected}, not {quoted(manifest[field], path)}")
 
 
 def refused_by_api_server(manifest: Mapping[str, Any]) -> list[Finding]:

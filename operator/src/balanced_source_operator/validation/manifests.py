@@ -2,19 +2,21 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from balanced_source.errors import InvalidSpecError
-from balanced_source.names import shown
+from balanced_source.errors import BalancedSourceError, InvalidSpecError
+from balanced_source.names import reason_of, shown
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.contract.yaml_text import Located, YamlError
 from balanced_source_operator.controller.translate import texts_of
 from balanced_source_operator.local import read_texts
 from balanced_source_operator.spec import GROUP, KIND, BalancedSourceSpec
-from balanced_source_operator.validation import Finding, check_manifest, path_text
+from balanced_source_operator.validation.findings import Finding, path_text
+from balanced_source_operator.validation.manifest import check_manifest
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STDIN: Final = "-"
@@ -39,6 +41,15 @@ class LocatedFinding:
     column: int
     field: str
     message: str
+
+    def __str__(self) -> str:
+        """Return a line as compilers write it."""
+        words = ": ".join(filter(None, [self.field, self.message]))
+        return f"{self.file}:{self.line}:{self.column}: error: {words}"
+
+
+class InvalidManifestError(BalancedSourceError):
+    """A manifest is invalid: a line per problem, with file, line and column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +80,30 @@ class Report:
             problems=self.problems + other.problems,
             notes=self.notes + other.notes,
         )
+
+
+@contextmanager
+def located(file: Path) -> Iterator[None]:
+    """Say what is wrong with a manifest as `validate` does, with line and column.
+
+    Raises:
+        InvalidManifestError: the block has found the manifest invalid, and so does `validate`.
+        InvalidSpecError: the block has found it invalid, for a reason that is not in the file.
+    """
+    try:
+        yield
+    except InvalidSpecError as error:
+        if found := problems_in(file):
+            raise InvalidManifestError(found) from error
+        raise
+
+
+def problems_in(file: Path) -> str:
+    """Return a line per problem of a manifest; empty if there is none, or no such file."""
+    try:
+        return "\n".join(map(str, check_text(_read(str(file)), str(file)).problems))
+    except InvalidSpecError:
+        return ""
 
 
 def check_files(names: Sequence[str]) -> Report:
@@ -103,7 +138,7 @@ def _read(file: str) -> str:
         return raw.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise InvalidSpecError(
-            f"cannot be read: {shown(str(error))}", field=shown_file(file)
+            f"cannot be read: {reason_of(error)}", field=shown_file(file)
         ) from error
 
 
@@ -118,13 +153,11 @@ def check_text(text: str, file: str) -> Report:
     try:
         documents = yaml_text.load_all(text)
     except YamlError as error:
-        return Report(
-            problems=(
-                LocatedFinding(
-                    file=name, document=1, line=1, column=1, field="", message=str(error)
-                ),
-            )
+        line, column = error.place
+        found = LocatedFinding(
+            file=name, document=1, line=line, column=column, field="", message=str(error)
         )
+        return Report(problems=(found,))
     report = Report()
     for number, document in enumerate(documents, 1):
         if _is_ours(document.value):
