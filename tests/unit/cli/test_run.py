@@ -203,6 +203,16 @@ def test_a_batch_is_printed_once_with_its_own_readers_when_the_source_is_rescale
     ]
 
 
+def test_the_first_assignment_is_no_rescale() -> None:
+    before = replace(VIEW, epoch=0, owners={}, adopted=Adopted(epoch=0, parallelism=0), lag=None)
+    empty = replace(THIRD, batch=0, last_rows=0, rows=0, epoch=0, readers=0)
+
+    assert shown([(before, empty), (VIEW, empty), (VIEW, THIRD)]).splitlines() == [
+        "batch 0: 0 rows in 0.50 s; 0 rows so far; no assignment yet, lag –",
+        "batch 3: 5 rows in 0.50 s; 70 rows so far; epoch 1, 2 readers, 1 split, lag 30",
+    ]
+
+
 def test_a_problem_is_printed_when_it_comes_and_when_it_goes() -> None:
     first, second = "orders.yaml: not YAML. Correct it", "broker is away. Start it"
     notes = [(first,), (first, second), (second,), ()]

@@ -49,14 +49,15 @@ class _Lines:
 
     def _noted(self, view: SourceView) -> Iterator[str]:
         before, self._notes = self._notes, view.notes
-        yield from (note for note in view.notes if note not in before)
         yield from (f"resolved: {_headline(note)}" for note in before if note not in view.notes)
+        yield from (note for note in view.notes if note not in before)
 
     def _rescaled(self, view: SourceView) -> Iterator[str]:
         if view.adopted is None or view.adopted.parallelism == self._readers:
             return
         before, self._readers = self._readers, view.adopted.parallelism
-        if before is not None:
+        # Zero before the first assignment, which is no rescale.
+        if before:
             yield (
                 f"rescaled from {before}: epoch {view.adopted.epoch},"
                 f" {counted(self._readers, 'reader')}, {counted(len(view.owners), 'split')}"
@@ -69,10 +70,12 @@ class _Lines:
         self._batch = progress.batch
         epoch = view.epoch if progress.epoch is None else progress.epoch
         readers = view.parallelism if progress.readers is None else progress.readers
+        where = f"epoch {epoch}, {counted(readers, 'reader')}, {counted(len(view.owners), 'split')}"
+        if not readers:
+            where = "no assignment yet"
         yield (
             f"batch {progress.batch}: {counted(progress.last_rows, 'row')} in"
-            f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; epoch {epoch},"
-            f" {counted(readers, 'reader')}, {counted(len(view.owners), 'split')},"
+            f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; {where},"
             f" lag {render.lag_text(view)}"
         )
 
