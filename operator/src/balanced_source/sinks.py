@@ -19,6 +19,10 @@ _NO_FORMAT: Final = ("[DATA_SOURCE_NOT_FOUND]", "Failed to find data source: ")
 """How Spark says that no jar brings a format. The second text is that for Kafka and Avro."""
 
 
+_NO_LOG: Final = ("BATCH_METADATA_NOT_FOUND", "_spark_metadata")
+"""How Spark says that the log of a file sink lacks a micro-batch that the checkpoint has."""
+
+
 def check_options(sink_format: str, names: Iterable[str]) -> None:
     """Check that a sink has the option that its format cannot do without.
 
@@ -38,6 +42,24 @@ def check_options(sink_format: str, names: Iterable[str]) -> None:
             f" {meaning}",
             field=FIELD,
         )
+
+
+def foreign_folder(text: str) -> InvalidSpecError | None:
+    """Return a sentence for a sink whose folder does not belong to the Spark checkpoint.
+
+    None for another error of Spark.
+
+    Args:
+        text: of the error with which the query failed.
+    """
+    if not all(known in text for known in _NO_LOG):
+        return None
+    return InvalidSpecError(
+        "the folder of the sink lacks Spark's record (_spark_metadata) of the micro-batches that"
+        " the checkpoint has finished: path was changed, or the folder was deleted. Set path back,"
+        " or start over with another checkpointLocation",
+        field=f"{FIELD}.path",
+    )
 
 
 def absent_format(sink_format: str, text: str) -> InvalidSpecError | None:

@@ -24,6 +24,11 @@ def fixed_path(folder: Path) -> Path:
     return folder / "fixed.json"
 
 
+def source_path(folder: Path) -> Path:
+    """Where local mode keeps the name of the source."""
+    return folder / "source.json"
+
+
 def assignment_path(folder: Path) -> Path:
     """Where the assignment lies."""
     return folder / "assignment.json"

@@ -41,6 +41,7 @@ from balanced_source_adapters.folder import (
     fixed_path,
     read_text,
     report_path,
+    source_path,
     state_path,
     write_atomically,
 )
@@ -93,6 +94,7 @@ class LocalOperator:
         self._source = to_source(spec, read_texts(file, spec))
         self._check_fixed()
         self._note_fixed()
+        self._note_name()
         self._spec = spec
         self._problems = ProblemBoard(log_problem)
         self._loop = self._new_loop(spec)
@@ -107,6 +109,11 @@ class LocalOperator:
     def coordinator(self) -> SourceCoordinator[Any, Any]:
         """What decides; for looking at."""
         return self._loop.coordinator
+
+    @property
+    def spec(self) -> BalancedSourceSpec:
+        """The spec that is in effect."""
+        return self._spec
 
     @property
     def parallelism(self) -> int:
@@ -196,6 +203,12 @@ class LocalOperator:
         """Remember, for the next process, what must not change."""
         text = json.dumps(dict(fixed_values(self._source)), sort_keys=True)
         write_atomically(fixed_path(self._folder), text)
+
+    def _note_name(self) -> None:
+        """Remember the name of the source, for commands that are given the folder only."""
+        name = name_in(read_manifest(self._file))
+        if name:
+            write_atomically(source_path(self._folder), json.dumps({"name": name}))
 
     def _lineage(self) -> int:
         """More than any that a document speaks of, should the state have been deleted."""
@@ -319,6 +332,13 @@ def read_manifest(file: Path) -> Mapping[str, Any]:
             f"expected one BalancedSource with a spec, found {len(found)}", field=str(file)
         )
     return found[0]
+
+
+def name_in(manifest: Mapping[str, Any]) -> str:
+    """Return the name of the source; empty if it has none."""
+    metadata = manifest.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
 def read_spec(file: Path) -> BalancedSourceSpec:

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
+from balanced_source.sinks import foreign_folder
 from balanced_source_spark.application import (
     described,
     load_transform,
@@ -52,8 +53,10 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
     settings = dict(text.split("=", 1) for text in parsed.conf)
     try:
         _run(parsed.folder, parsed.slots, settings, stopper)
-    except (InvalidSpecError, StreamingQueryException) as error:
+    except InvalidSpecError as error:
         sys.exit(str(error))
+    except StreamingQueryException as error:
+        sys.exit(str(foreign_folder(str(error)) or error))
 
 
 def _run(folder: Path, slots: int, settings: Mapping[str, str], stopper: Stopper) -> None:

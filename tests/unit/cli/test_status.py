@@ -13,7 +13,7 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import MILLIS_BEHIND, HostReport
-from balanced_source_adapters.folder import assignment_path, report_path
+from balanced_source_adapters.folder import assignment_path, report_path, source_path
 from balanced_source_operator.cli import app
 from balanced_source_operator.resources.documents import config_map
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
@@ -97,11 +97,61 @@ def test_json_has_it_all(folder: Path) -> None:
     assert (found["adoptedEpoch"], found["lag"], found["pendingSplits"]) == (3, 1234, None)
 
 
-def test_an_empty_folder_knows_nothing(tmp_path: Path) -> None:
+def test_a_source_that_has_just_started_knows_nothing(tmp_path: Path) -> None:
+    source_path(tmp_path).write_text('{"name": "orders"}')
     text = run("top", "orders", "--dir", str(tmp_path))
 
     assert "readers –" in text
     assert "lag –" in text
+
+
+@pytest.fixture
+def home(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder in which `run` has served the source orders."""
+    monkeypatch.chdir(tmp_path)
+    documents = tmp_path / ".balanced-source" / "orders"
+    documents.mkdir(parents=True)
+    for document in folder.glob("*.json"):
+        document.rename(documents / document.name)
+    source_path(documents).write_text('{"name": "orders"}')
+    return documents
+
+
+@pytest.mark.parametrize("command", ["status", "top"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--dir", "nowhere"], "--dir nowhere: there is no such folder. "),
+        (
+            ["--dir", ".balanced-source"],
+            (
+                "--dir .balanced-source: the folder holds no documents of a source. Name the"
+                " folder of one source: .balanced-source/orders\n"
+            ),
+        ),
+        (["--dir", "."], "Name the folder of one source: .balanced-source/orders\n"),
+        (["--dir", "empty"], "Name the folder that balanced-source run or local uses; "),
+        (
+            ["wrong", "--dir", ".balanced-source/orders"],
+            "the folder belongs to source 'orders', not 'wrong'. Name the folder of 'wrong', or",
+        ),
+    ],
+)
+def test_a_wrong_folder_is_an_error_that_says_which_one_to_name(
+    home: Path, command: str, arguments: list[str], message: str
+) -> None:
+    (home.parent.parent / "empty").mkdir()
+    result = CliRunner().invoke(app, [command, *arguments])
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("stored", ['{"name": "orders"}', "{", "[]", ""])
+def test_the_name_of_a_source_may_be_left_out(home: Path, stored: str) -> None:
+    source_path(home).write_text(stored)
+
+    assert "orders: epoch 3 → 4" in run("top", "--dir", str(home))
 
 
 def test_a_damaged_document_is_named(folder: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
-from balanced_source.sinks import absent_format
+from balanced_source.sinks import absent_format, foreign_folder
 from balanced_source_spark.last_words import leave
 from balanced_source_spark.mounted_options import check_sink
 
@@ -84,3 +84,16 @@ def test_an_image_without_the_jars_of_the_sink_is_named(text: str) -> None:
         "spec.application.pipeline.sink.format: Spark has no sink format 'delta' here."
     )
     assert absent_format("delta", "Permission denied") is None
+
+
+def test_a_folder_that_does_not_belong_to_the_checkpoint_is_named() -> None:
+    text = (
+        "[BATCH_METADATA_NOT_FOUND] Unable to find batch file:/tmp/new/_spark_metadata/69.compact."
+        " SQLSTATE: 42K03"
+    )
+
+    message = str(foreign_folder(text))
+
+    assert message.startswith("spec.application.pipeline.sink.options.path: the folder of the sink")
+    assert "Set path back, or start over with another checkpointLocation" in message
+    assert foreign_folder("[BATCH_METADATA_NOT_FOUND] Unable to find batch 7") is None

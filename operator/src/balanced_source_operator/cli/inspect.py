@@ -24,6 +24,7 @@ from balanced_source_operator.cli.options import (
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.views import gather, render
+from balanced_source_operator.views.folders import name_of
 from balanced_source_operator.views.model import OwnerChange, SourceView, moves_between
 
 Look = Callable[[], list[SourceView]]
@@ -100,7 +101,8 @@ class Details:
 
 def _look(name: str, namespace: str, context: str, folder: Path | None) -> Look:
     if folder is not None:
-        return lambda: [gather.of_folder(folder, name=name or folder.name)]
+        found = name_of(folder, name)
+        return lambda: [gather.of_folder(folder, name=found)]
     return lambda: asyncio.run(_of_cluster(name, namespace, context))
 
 

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import reader_options
+from balanced_source_operator.laptop.changes import pending_changes
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.laptop.look import LocalLook
-from balanced_source_operator.local import UID, LocalOperator, read_manifest, read_spec
+from balanced_source_operator.local import UID, LocalOperator, name_in, read_manifest, read_spec
 from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
@@ -75,7 +76,8 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
         )
 
         def show_everywhere() -> None:
-            show(_view(operator, where, name), driver.progress)
+            changes = pending_changes(spec.application, operator.spec.application)
+            show(_view(operator, where, name, notes=changes), driver.progress)
             publish(operator)
 
         return _followed(operator, driver, show_everywhere)
@@ -114,9 +116,7 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
 
 
 def _name(file: Path) -> str:
-    metadata = read_manifest(file).get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not name:
+    if not (name := name_in(read_manifest(file))):
         raise InvalidSpecError("must have a name", field=f"{file}: metadata")
     return name
 
@@ -149,7 +149,7 @@ def _followed(operator: LocalOperator, driver: LaptopDriver, show: Callable[[], 
     show()
     if code:
         raise _failure(driver)
-    return Ending(0, f"ended {_last_batch(driver.progress)}: everything has been read")
+    return Ending(0, f"ended {_last_batch(driver.progress)}")
 
 
 def _stopped(driver: LaptopDriver, show: Callable[[], Any]) -> Ending:
@@ -182,6 +182,9 @@ def _failure(driver: LaptopDriver) -> InvalidSpecError:
     )
 
 
-def _view(operator: LocalOperator, folder: Path, name: str) -> SourceView:
+def _view(
+    operator: LocalOperator, folder: Path, name: str, *, notes: tuple[str, ...]
+) -> SourceView:
     view = gather.of_folder(folder, name=name, desired=operator.parallelism)
-    return replace(view, notes=(*view.notes, *(problem.message for problem in operator.problems)))
+    problems = (problem.message for problem in operator.problems)
+    return replace(view, notes=(*view.notes, *problems, *notes))
