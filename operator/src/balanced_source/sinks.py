@@ -52,8 +52,16 @@ def foreign_folder(text: str) -> InvalidSpecError | None:
     Args:
         text: of the error with which the query failed.
     """
-    if not all(known in text for known in _NO_LOG):
-        return None
+    return new_folder() if all(known in text for known in _NO_LOG) else None
+
+
+def has_log(sink_format: str) -> bool:
+    """Return whether Spark keeps a log of micro-batches in the folder of a sink."""
+    return sink_format.lower() in _FILES and sink_format.lower() != "delta"
+
+
+def new_folder() -> InvalidSpecError:
+    """Return the error for a sink whose folder does not belong to the Spark checkpoint."""
     return InvalidSpecError(
         "the folder of the sink lacks Spark's record (_spark_metadata) of the micro-batches that"
         " the checkpoint has finished: path was changed, or the folder was deleted. Set path back,"

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -91,6 +92,25 @@ def test_new_files_are_read_once_through_rescales_and_the_loss_of_the_driver(
         orders.wait_all(run)
         assert run.end() == 0, "".join(run.lines)
     orders.check()
+
+
+def test_spark_ends_with_the_command_whatever_ends_it(tmp_path: Path) -> None:
+    """SIGTERM while Spark starts is no error. Spark ends soon when the command is killed."""
+    orders = Orders(tmp_path, discoveryInterval="1s")
+    orders.write(2)
+    with running(tmp_path) as run:
+        run.wait_for("Spark is starting")
+        assert run.end() == 0
+    assert run.lines[-1] == "stopped before the first micro-batch\n"
+
+    with running(tmp_path) as run:
+        orders.wait_all(run)
+        driver = psutil.Process(run.process.pid).children()[0]
+        processes = [driver, *driver.children(recursive=True)]
+        run.process.kill()
+        run.process.wait(60)
+        gone, alive = psutil.wait_procs(processes, timeout=40)
+    assert alive == [], gone
 
 
 def test_a_source_without_an_interval_ends_by_itself(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ from balanced_source_operator.cli import app
 from balanced_source_operator.laptop.driver import QueryProgress, advanced, check_prerequisites
 from balanced_source_operator.laptop.picture import picture
 from balanced_source_operator.laptop.run import local_environment
+from balanced_source_operator.laptop.sink_folder import check_sink_folder
 from balanced_source_operator.views.model import Adopted, SourceView
-from support.builders import make_spec, source_body
+from support.builders import make_spec, source_body, spec_json
 
 
 @pytest.fixture(autouse=True)
@@ -111,6 +112,36 @@ def test_a_sink_without_a_path_is_named_before_anything_starts(
     assert result.exit_code == 1
     assert "pipeline.sink.options: the option path is missing" in result.stderr
     assert not (tmp_path / ".balanced-source").exists()
+
+
+@pytest.mark.parametrize(
+    ("sink_format", "folder", "is_new"),
+    [
+        ("parquet", "output", False),
+        ("parquet", "other", True),
+        ("Parquet", "deleted", True),
+        ("parquet", "s3a://bucket/other", False),
+        ("delta", "other", False),
+    ],
+)
+def test_a_checkpoint_of_another_output_folder_is_named_before_spark_starts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sink_format: str, folder: str, is_new: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for made in ("checkpoint/commits", "output/_spark_metadata", "other"):
+        (tmp_path / made).mkdir(parents=True)
+    (tmp_path / "checkpoint" / "commits" / "0").touch()
+    sink = {"format": sink_format, "options": {"path": folder}}
+    application = spec_json()["application"]
+    pipeline = {"sink": sink, "checkpointLocation": "checkpoint"}
+    found = make_spec(application={**application, "pipeline": pipeline}).application.pipeline
+    assert found is not None
+
+    if not is_new:
+        check_sink_folder(found)
+        return
+    with pytest.raises(InvalidSpecError, match="Set path back, or start over with another"):
+        check_sink_folder(found)
 
 
 MISSPELT = yaml.safe_dump({**source_body(), "spec": {**source_body()["spec"], "paralelism": 3}})

@@ -15,6 +15,7 @@ from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.laptop.changes import pending_changes
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.laptop.look import LocalLook
+from balanced_source_operator.laptop.sink_folder import check_sink_folder
 from balanced_source_operator.local import UID, LocalOperator, name_in, read_manifest, read_spec
 from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
@@ -63,6 +64,8 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
     check_prerequisites()
     with located(file):
         check_sink(spec.application)
+        if spec.application.pipeline is not None:
+            check_sink_folder(spec.application.pipeline)
     where = (folder or Path(".balanced-source") / name).absolute()
     where.mkdir(parents=True, exist_ok=True)
     with _page(name, page_port, where) as publish, _serving(file, where) as operator:
