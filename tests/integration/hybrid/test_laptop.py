@@ -75,7 +75,7 @@ def test_each_record_once_through_rescales_in_both_parts_and_the_loss_of_the_dri
         orders.rescale(3)
         orders.wait_rows(run, PARTITIONS * (HISTORY + LIVE))
         orders.rescale(1)
-        run.wait_for(", 1 readers, ")
+        run.wait_for(", 1 reader, ")
         produce(kafka, topic, range(HISTORY + LIVE, HISTORY + 2 * LIVE))
         orders.wait_rows(run, PARTITIONS * (HISTORY + 2 * LIVE))
         run.kill_driver()
