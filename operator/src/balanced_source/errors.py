@@ -151,3 +151,25 @@ class SourceInUseError(BalancedSourceError):
 
 class ForeignCheckpointError(BalancedSourceError):
     """The Spark checkpoint was written by a query of another source."""
+
+
+def in_short(error: BaseException) -> str:
+    """Return type and text of an error, even if its text cannot be made."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - code of others, which must not break what explains it
+        text = "(its text cannot be shown)"
+    return f"{type(error).__name__}: {text}"
+
+
+def contained(error: BaseException) -> Exception:
+    """Return an error that ends no process: code of connectors may try to end ours.
+
+    Event loops pass on what is no `Exception`, and with it end for all sources.
+    """
+    # Futures refuse StopIteration.
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    wrapped = ContractViolationError(f"it raised what no code may: {in_short(error)}")
+    wrapped.__cause__ = error
+    return wrapped

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final, Self, TypeVar
 
 from balanced_source.api import Connector, Source
-from balanced_source.errors import ConnectorError
+from balanced_source.errors import ConnectorError, in_short
 
 T = TypeVar("T")
 
@@ -76,10 +76,9 @@ class Registration:
         entry = importlib.metadata.EntryPoint(self.kind, reference, GROUP)
         try:
             made = entry.load()()
-        except Exception as error:
-            raise self._broken(
-                f"{reference} cannot be loaded: {type(error).__name__}: {error}"
-            ) from error
+        # A module that ends the process must not end it for the sources of other connectors.
+        except (Exception, SystemExit) as error:
+            raise self._broken(f"{reference} cannot be loaded: {in_short(error)}") from error
         if not isinstance(made, base):
             raise self._broken(f"{reference} is not a {base.__name__}")
         return made

@@ -33,7 +33,7 @@ from balanced_source.coordinator import (
     perform,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import RefusedDiscoveryError, StateConflictError
+from balanced_source.errors import RefusedDiscoveryError, StateConflictError, contained
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -307,9 +307,9 @@ class CoordinatorLoop:
     def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
         try:
             result = self._execute(effect.call)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
-            result = CallFailure(error)
+            result = CallFailure(contained(error))
         with self._wake:
             # A rebuilt coordinator counts its calls again: a late answer would be taken for another
             # one's.

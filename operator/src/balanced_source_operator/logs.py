@@ -17,7 +17,7 @@ def configure_logging(*, is_debug: bool = False) -> None:
     ]
     renderer: structlog.typing.Processor
     if sys.stderr.isatty():
-        renderer = structlog.dev.ConsoleRenderer()
+        renderer = _for_people()
     else:
         shared.append(structlog.processors.format_exc_info)
         renderer = structlog.processors.JSONRenderer()
@@ -41,6 +41,12 @@ def configure_logging(*, is_debug: bool = False) -> None:
 def configure_quiet_logging() -> None:
     """Set up logging of a command that shows its state itself: only errors are logged."""
     structlog.configure(
+        processors=[structlog.stdlib.add_log_level, _for_people()],
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def _for_people() -> structlog.dev.ConsoleRenderer:
+    # The default shows the variables of each frame, and with them passwords.
+    return structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)

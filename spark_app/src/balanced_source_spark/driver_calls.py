@@ -19,7 +19,12 @@ from balanced_source.api import (
     SecretReader,
 )
 from balanced_source.documents.calls import PAGE, CallAnswer, CallError, WantedCall, cut
-from balanced_source.errors import BalancedSourceError, DiscoveryError, RefusedDiscoveryError
+from balanced_source.errors import (
+    BalancedSourceError,
+    DiscoveryError,
+    RefusedDiscoveryError,
+    in_short,
+)
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -117,7 +122,7 @@ class DriverCalls:
             call = codec.call_from_json(data)
             self._check(call)
             return cut(codec.result_to_json(call, self._execute(call)))
-        except Exception as error:  # noqa: BLE001 - whatever it was, the operator tells people
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it was, people are told
             log.warning("a call for the operator failed", error=repr(error))
             return _error(error, scope=str(getattr(call, "scope", "")))
 
@@ -142,9 +147,9 @@ def _answer(call: WantedCall, result: Pages | CallError) -> CallAnswer:
     return CallAnswer(id=call.id, digest=digest, page=page, pages=len(pages), data=pages[page])
 
 
-def _error(error: Exception, *, scope: str) -> CallError:
+def _error(error: BaseException, *, scope: str) -> CallError:
     is_known = isinstance(error, DiscoveryError)
-    message = str(error) if is_known else f"{type(error).__name__}: {error}"
+    message = str(error) if is_known else in_short(error)
     return CallError(
         message=message[:MESSAGE_LIMIT],
         reason=error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED,

@@ -58,6 +58,10 @@ def broken() -> Connector:
     raise ImportError("libother.so: no such file")
 
 
+def ending() -> Connector:
+    raise SystemExit(5)
+
+
 def here(name: str, kind: str = "other", package: str = "other-source 1.0") -> Registration:
     return Registration(kind=kind, reference=f"{__name__}:{name}", package=package)
 
@@ -123,6 +127,7 @@ def test_the_same_entry_point_twice_is_one() -> None:
             [here("broken")],
             "of other-source 1.0 is broken.*cannot be loaded: ImportError: libother.so",
         ),
+        ([here("ending")], "of other-source 1.0 is broken.*cannot be loaded: SystemExit: 5"),
         ([here("absent")], "of other-source 1.0 is broken.*AttributeError"),
         ([here("Path")], "Path is not a Connector"),
         ([here("MisnamedConnector")], "says that its kind is 'another'"),

@@ -89,6 +89,10 @@ def test_a_wrong_listing_says_what_to_return(answer: Any, part: str) -> None:
         ),  # type: ignore[arg-type]
         ([TapeSplit(name="a", next=True)], "with position True of split"),
         ([TapeSplit(name="a", stop="7")], "with stopping position '7' of split"),  # type: ignore[arg-type]
+        (
+            [TapeSplit(name="a", next=0), TapeSplit(name="a", next=5)],
+            r"with split \('shelf', 'a'\) more than once. Its executor must return each split once",
+        ),
     ],
 )
 def test_wrong_splits_say_what_to_return(answer: Any, part: str) -> None:

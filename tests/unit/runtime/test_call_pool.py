@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from balanced_source.errors import ContractViolationError
 from balanced_source_operator.runtime.call_pool import PROMPT, LanePool
 
 pytestmark = pytest.mark.asyncio
@@ -168,3 +169,16 @@ async def test_a_silent_server_is_known_to_all_of_its_lanes(
     await asyncio.gather(*silent)
     await until(lambda: not pool._slow_servers)
     assert brokers.most <= 2
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), StopIteration(), GeneratorExit()]
+)
+async def test_code_of_a_connector_cannot_end_the_operator(error: BaseException) -> None:
+    """What is no `Exception` would pass through the event loop, which serves all sources."""
+
+    def fail(_: str) -> None:
+        raise error
+
+    with pytest.raises(ContractViolationError, match=type(error).__name__):
+        await LanePool().run((OWNER, "a"), fail, "call")

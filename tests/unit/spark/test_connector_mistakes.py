@@ -233,3 +233,97 @@ def test_options_that_a_connector_stumbles_over_are_a_sentence(
 def test_errors_of_this_project_say_what_to_do_themselves() -> None:
     with pytest.raises(InvalidSpecError, match="f: no"), explained("files", "schema"):
         raise InvalidSpecError("no", field="f")
+
+
+HELD = {("s", "a"): 5, ("s", "b"): 7}
+REACHABLE = {("s", "a"): 9, ("s", "b"): 7}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        pytest.param({("s", "a"): 9}, "('s', 'b') is missing", id="a split is left out"),
+        pytest.param({**HELD, ("s", "c"): 1}, "('s', 'c') is not held", id="a foreign split"),
+        pytest.param({**HELD, ("s", "a"): 4}, "is 4: return a whole number from 5 to 9", id="back"),
+        pytest.param({**HELD, ("s", "a"): 10}, "is 10", id="beyond what is there"),
+        pytest.param({**HELD, ("s", "b"): 8}, "from 7 to 7", id="a split without news"),
+        pytest.param({**HELD, ("s", "a"): None}, "is None", id="nothing"),
+        pytest.param({**HELD, ("s", "a"): 6.0}, "is 6.0", id="no whole number"),
+        pytest.param({**HELD, ("s", "b"): True}, "is True", id="no number"),
+    ],
+)
+def test_wrong_positions_end_the_query_before_they_are_logged(answer: Any, said: str) -> None:
+    """Each would read records twice or never."""
+    hooks = checked(Hooks(lambda: answer), "lines")
+    with pytest.raises(ConnectorError, match=r"'lines' .* failed in admit") as raised:
+        hooks.admit(HELD, REACHABLE, may_wait=True)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("answer", [HELD, REACHABLE, {**HELD, ("s", "a"): 7}])
+def test_positions_between_held_and_reachable_are_taken(answer: Mapping[SplitId, int]) -> None:
+    hooks = checked(Hooks(lambda: answer), "lines")
+    assert hooks.admit(HELD, REACHABLE, may_wait=True) == answer
+
+
+def test_a_position_behind_an_unknown_end_stays() -> None:
+    hooks = checked(Hooks(lambda: {SPLIT: 5}), "lines")
+    assert hooks.admit({SPLIT: 5}, {}, may_wait=True) == {SPLIT: 5}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {SPLIT: 5},
+        {SPLIT: None},
+        {SPLIT: SplitEnd(end=5.5)},  # type: ignore[arg-type]
+        {SPLIT: SplitEnd(end=True)},
+        {SPLIT: SplitEnd(end=float("nan"))},  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_ends_count_as_silence_of_the_servers(answer: Any) -> None:
+    hooks = checked(Hooks(lambda: answer), "lines")
+    with pytest.raises(TransientDiscoveryError, match="failed in ends"):
+        hooks.ends("s", [SPLIT], {})
+
+
+def test_wrong_event_times_count_as_silence_of_the_servers() -> None:
+    hooks = checked(Hooks(lambda: {SPLIT: 5}), "lines")
+    with pytest.raises(TransientDiscoveryError, match="return a RecordTime or None"):
+        hooks.event_times("s", {SPLIT: 1})
+
+
+class UnspeakableError(Exception):
+    """An error whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), UnspeakableError()])
+def test_whatever_a_hook_raises_is_a_sentence(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    hooks = checked(Hooks(fail), "lines")
+    with pytest.raises(ConnectorError, match=type(error).__name__):
+        hooks.admit(HELD, REACHABLE, may_wait=True)
+
+
+def test_the_log_has_the_traceback_of_a_mistake_once_and_without_variables(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Servers are asked again every few seconds, and variables may hold passwords."""
+
+    def fail() -> None:
+        password = "hunter2"  # noqa: S105 - what must not be shown
+        raise ValueError(len(password))
+
+    hooks = checked(Hooks(fail), "leaking")
+    for _ in range(3):
+        with pytest.raises(TransientDiscoveryError):
+            hooks.ends("s", [SPLIT], {})
+
+    said = capsys.readouterr().out
+    assert said.count("Traceback (most recent call last)") == 1
+    assert "hunter2" not in said

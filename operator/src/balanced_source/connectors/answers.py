@@ -6,6 +6,7 @@ A wrong answer counts as a failure of its call, so that a condition says what th
 return.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ from balanced_source.errors import (
     BalancedSourceError,
     RefusedDiscoveryError,
     TransientDiscoveryError,
+    in_short,
 )
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
@@ -95,7 +97,7 @@ def in_words(call: AsyncCall, failure: CallFailure) -> CallFailure:
     # It was raised on purpose, and says what to do.
     if isinstance(error, BalancedSourceError):
         return failure
-    scope, why = str(getattr(call, "scope", "")), f"{type(error).__name__}: {error}"
+    scope, why = str(getattr(call, "scope", "")), in_short(error)
     failed = TransientDiscoveryError(
         f"{scope}: the connector has failed to execute {type(call).__name__}: {why}", scope=scope
     )
@@ -121,8 +123,12 @@ def _faults_of_splits(
                 yield WrongAnswer(
                     f"{what} {_shown(value)} of {name}", "positions that are int or None"
                 )
+    ids = [split.split_id for split in found]
     if asked is None:
-        yield from faults_of_ids([split.split_id for split in found])
+        yield from faults_of_ids(ids)
+    # The later one would win, and the records between the two positions would be lost.
+    if twice := [split_id for split_id, count in Counter(ids).items() if count > 1]:
+        yield WrongAnswer(f"split {_shown(twice[0])} more than once", "each split once")
 
 
 def _shown(value: object) -> str:

@@ -19,6 +19,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
 
+from balanced_source.errors import contained
+
 PROMPT: Final = 32
 """Calls that run at the same time, of lanes that answer in time."""
 
@@ -173,6 +175,6 @@ def _execute(call: _Call) -> None:
         result = call.execute()
     except BaseException as error:  # noqa: BLE001
         # Whoever waits for the call decides what it means
-        call.done.set_exception(error)
+        call.done.set_exception(contained(error))
     else:
         call.done.set_result(result)

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from balanced_source.api import AsyncCall, Caller, CallFailure, Connector, DriverOnly, NamedSecrets
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.coordinator import CallCompleted, ExecuteCall
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, contained
 from balanced_source.reasons import Reason
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
@@ -69,9 +69,9 @@ class CallRunner:
         await asyncio.sleep(effect.delay)
         try:
             result = await self._result(effect.call)
-        except Exception as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
-            result = CallFailure(error)
+            result = CallFailure(contained(error))
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:

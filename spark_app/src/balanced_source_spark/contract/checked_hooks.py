@@ -3,19 +3,17 @@
 See `mistakes`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source_spark.contract.half import AnyHalf
+from balanced_source_spark.contract.hook_answers import check_answer
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, mistake
 
 ReadT = TypeVar("ReadT")
-
-_TABLES: Final = frozenset({"ends", "event_times", "admit", "with_former"})
-"""Hooks that return a mapping."""
 
 _ASKING: Final = frozenset({"ends", "event_times"})
 """Hooks that ask servers, in threads of their own. Their first argument is the scope."""
@@ -51,10 +49,10 @@ def _checked(hook: Callable[..., Any], connector: str, name: str) -> Callable[..
     def call(*args: Any, **named: Any) -> Any:
         try:
             found = hook(*args, **named)
-            _check(name, found)
+            check_answer(name, args, found)
         except BalancedSourceError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             failed = mistake(connector, name, error)
             if name in _ASKING:
                 raise TransientDiscoveryError(str(failed), scope=str(args[0])) from error
@@ -62,8 +60,3 @@ def _checked(hook: Callable[..., Any], connector: str, name: str) -> Callable[..
         return found
 
     return call
-
-
-def _check(name: str, found: object) -> None:
-    if name in _TABLES and not isinstance(found, Mapping):
-        raise TypeError(f"it returned a {type(found).__name__}, and a mapping was expected")

@@ -8,15 +8,24 @@ about our code, so it goes to the log, where the authors of the connector find i
 Tasks import this, so it imports little.
 """
 
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, Final
 
-from balanced_source.errors import BalancedSourceError, ConnectorError, ContractViolationError
+from balanced_source.errors import (
+    BalancedSourceError,
+    ConnectorError,
+    ContractViolationError,
+    in_short,
+)
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
+
+_logged: Final[dict[tuple[str, str], str]] = {}
+"""Connector and method → the mistake that was logged last."""
 
 
 @contextmanager
@@ -33,7 +42,7 @@ def explained(connector: str, where: str) -> Iterator[None]:
         yield
     except BalancedSourceError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise mistake(connector, where, error) from error
 
 
@@ -48,12 +57,18 @@ def attributed(connector: str) -> Iterator[None]:
         ) from error
 
 
-def mistake(connector: str, where: str, error: Exception) -> ConnectorError:
+def mistake(connector: str, where: str, error: BaseException) -> ConnectorError:
     """Return the error that a mistake of a connector is, and log the traceback."""
-    log.error("a connector failed", connector=connector, method=where, exc_info=error)
+    short = in_short(error)
+    # Servers are asked again every few seconds: the same traceback each time would fill the log.
+    if _logged.get((connector, where)) != short:
+        _logged[connector, where] = short
+        # As text: a log that is made for people may show variables, and with them passwords.
+        lines = "".join(traceback.format_exception(error))
+        log.error("a connector failed", connector=connector, method=where, exception=lines)
     return ConnectorError(
         f"connector {connector!r} of {_package(connector)} failed in {where}:"
-        f" {type(error).__name__}: {error}. {_remedy(error)}"
+        f" {short}. {_remedy(error)}"
     )
 
 
@@ -72,7 +87,7 @@ class ExplainingProxy:
     def __getattr__(self, name: str) -> Any:
         try:
             found = getattr(self._made, name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # What is not there is no mistake: a log that shows variables looks for much.
             if isinstance(error, BalancedSourceError) or not hasattr(type(self._made), name):
                 raise
@@ -93,13 +108,13 @@ class ExplainingProxy:
                 return found(*args, **named)
             except BalancedSourceError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raise mistake(connector, name, error) from error
 
         return call
 
 
-def _remedy(error: Exception) -> str:
+def _remedy(error: BaseException) -> str:
     report = "eport this to the authors of the package, with the traceback from the log"
     if isinstance(error, OSError):  # also of connections
         return f"Check that what it reads can be reached. If it can, r{report}"
