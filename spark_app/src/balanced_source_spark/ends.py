@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, TransientDiscoveryError
 from balanced_source.host.ends import SplitEnd
 
 FRESH: Final = 0.02
@@ -48,6 +48,12 @@ ScopeOf = Callable[[SplitId], str]
 Tell = Callable[[str, Problem | None], None]
 """Sets the problem of a cluster, or clears it."""
 
+HANGS: Final = 30.0
+"""Seconds after which a question without an answer is told of.
+
+Clients of servers give up earlier, and say more.
+"""
+
 FORGET: Final = 2
 """Ends that are remembered, as a multiple of the splits that are asked for: removed splits are
 forgotten."""
@@ -69,6 +75,7 @@ class Ends:
         tell: is told of clusters that have been silent, in part or as a whole, for `lasts` seconds.
         lasts: see `LASTS`.
         gone: see `GONE`.
+        hangs: see `HANGS`.
         scope_of: the cluster of a split.
     """
 
@@ -82,6 +89,7 @@ class Ends:
         tell: Tell = lambda *_: None,
         lasts: float = LASTS,
         gone: float = GONE,
+        hangs: float = HANGS,
         scope_of: ScopeOf = first_member,
     ) -> None:
         self._ask = ask
@@ -89,6 +97,8 @@ class Ends:
         self._tell = tell
         self._lasts = lasts
         self._gone = gone
+        self._hangs = hangs
+        self._asked: dict[str, float] = {}
         self._absent: dict[SplitId, float] = {}
         self._fresh = fresh
         self._retry = retry
@@ -143,6 +153,7 @@ class Ends:
             for scope, members in due.items()
         }
         self._pending |= asked
+        self._asked |= dict.fromkeys(asked, time.monotonic())
         # Only those that answered last time: a dead cluster must not cost its patience at each
         # look.
         wait(
@@ -189,6 +200,7 @@ class Ends:
             self._failed.pop(gone, None)
             self._unanswered.pop(gone, None)
             self._answered.pop(gone, None)
+            self._asked.pop(gone, None)
 
     def get_all(
         self, split_ids: Collection[SplitId], *, timeout: float
@@ -220,6 +232,7 @@ class Ends:
     def _collect(self) -> None:
         for scope, (members, future) in list(self._pending.items()):
             if not future.done():
+                self._note_pending(scope)
                 continue
             del self._pending[scope]
             try:
@@ -234,6 +247,18 @@ class Ends:
                 else:
                     self._failed[scope] = time.monotonic()
                 self._trouble(scope, error)
+
+    def _note_pending(self, scope: str) -> None:
+        """Tell of a question that is never answered: it raises nothing that could be told."""
+        waited = time.monotonic() - self._asked[scope]
+        if waited >= self._hangs:
+            error = TransientDiscoveryError(
+                f"{scope or 'the source'}: the question where its splits end has no answer for"
+                f" {waited:.0f} s, so nothing new is read of it. Check that its servers can be"
+                " reached; if they can, report this to the authors of the connector",
+                scope=scope,
+            )
+            self._trouble(scope, error)
 
     def _note(
         self, scope: str, members: Collection[SplitId], answers: Mapping[SplitId, SplitEnd]

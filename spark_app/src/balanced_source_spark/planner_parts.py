@@ -25,9 +25,10 @@ from balanced_source_adapters.connectors import installed
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.factory import open_channel
-from balanced_source_spark.contract.checked_hooks import hooks_of
+from balanced_source_spark.contract.checked_hooks import hooks_of, tells_event_times
 from balanced_source_spark.contract.half import AnyHalf, half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
+from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.control import Control
 from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.ends import Ends, Tell
@@ -59,7 +60,15 @@ class PlannerParts:
             check_problems=self._check_problems,
             send_source_event=self._send_event,
         )
-        return hooks_of(self._half, context, connector=self._options.connector)
+        hooks = hooks_of(self._half, context, connector=self._options.connector)
+        if self._options.alignment is not None and not tells_event_times(hooks):
+            # Without event times no split would ever be read on.
+            raise rejected(
+                "alignmentMaxDrift",
+                f"connector {self._options.connector!r} does not tell event times, so its splits"
+                " cannot be aligned: leave it out (in a spec: alignment)",
+            )
+        return hooks
 
     @cached_property
     def _half(self) -> AnyHalf[Any]:

@@ -5,13 +5,16 @@ Where it begins, what it admits, and clusters that do not answer.
 
 import bisect
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, InvalidSpecError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_spark.aligner import Aligner
+from balanced_source_spark.options import parse_options
+from balanced_source_spark.planner import StreamPlanner
 
 A, B, OTHER = ("a", "t", 0), ("a", "t", 1), ("b", "t", 0)
 START = 1_700_000_000_000
@@ -195,3 +198,13 @@ def test_a_source_that_has_read_everything_is_idle_after_its_timeout(brokers: Br
     made.cap(brokers.ends, brokers.ends)
 
     assert (soon, made.watermark) == (START + 99_000, MAX_WATERMARK)
+
+
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_alignment_of_a_source_without_event_times_is_refused(
+    tmp_path: Path, *, is_batch: bool
+) -> None:
+    """Otherwise nothing would ever be read, and nobody would say why."""
+    raw = {"connector": "files", "path": str(tmp_path), "alignmentmaxdrift": "5m"}
+    with pytest.raises(InvalidSpecError, match="alignmentMaxDrift: connector 'files' does not"):
+        StreamPlanner(parse_options(raw, is_batch=is_batch))

@@ -220,3 +220,25 @@ def test_a_split_that_is_left_out_for_a_while_is_deleted_and_one_without_an_answ
     exists.add(("c", "t", 1))
     wait_until(lambda: (ends.get(asked), not ends.deleted)[1], 20, "it to be back", interval=0.01)
     ends.close()
+
+
+def test_a_cluster_that_never_answers_is_told_of_and_named_when_all_ends_are_needed() -> None:
+    """A client that hangs raises nothing."""
+    answers, told = threading.Event(), dict[str, Problem | None]()
+
+    def ask(_: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        assert answers.wait(20), "the test forgot to let the cluster answer"
+        return dict.fromkeys(split_ids, SplitEnd(end=7))
+
+    ends = Ends(ask, patience=0.0, lasts=0.0, hangs=0.0, tell=told.__setitem__)
+    try:
+        ends.get([A])
+        problem = told["a"]
+        assert problem is not None
+        assert "a: the question where its splits end has no answer" in problem.message
+        with pytest.raises(DiscoveryError, match="has no answer"):
+            ends.get_all([A], timeout=0.0)
+    finally:
+        answers.set()
+    wait_until(lambda: A in ends.get([A]), 20, "the answer")
+    assert told["a"] is None, "it is over"
