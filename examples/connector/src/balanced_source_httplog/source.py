@@ -102,7 +102,11 @@ class HttpLogSource(DiscoveringSource[LogSplit], SupportsSplitReassignmentOnReco
     rebalance_policy: RebalancePolicy = field(default_factory=RebalancePolicy)
     discovery_interval: float | None = 30.0
     failure_threshold: int = 3
-    retention: float = 0.0
+    retention: float = 7 * 86_400.0
+    """Seconds for which the position of a log is kept that the server no longer lists.
+
+    One that returns is read on, and not from its first entry again.
+    """
     may_lose: bool = False
 
     @property
