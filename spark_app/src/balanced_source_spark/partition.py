@@ -9,6 +9,7 @@ from pyspark.sql.datasource import InputPartition
 
 from balanced_source.host import SplitRange
 from balanced_source.host.journaling import Share
+from balanced_source.host.ranges import FIELDS, ranges_of
 
 
 class SampleTarget(NamedTuple):
@@ -50,15 +51,11 @@ class ReaderPartition(InputPartition):
 
     def __getstate__(self) -> dict[str, Any]:
         """Ranges travel as columns: an object for each split would cost several times as much."""
-        return {**self.__dict__, "ranges": tuple(zip(*map(_FIELDS, self.ranges), strict=True))}
+        columns = tuple(tuple(map(field_of, self.ranges)) for field_of in _FIELDS)
+        return {**self.__dict__, "ranges": columns if self.ranges else ()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        rows = zip(*state["ranges"], strict=True)
-        ranges = tuple(
-            SplitRange(split_id=split_id, start=start, end=end, identity=identity, term=term)
-            for split_id, start, end, identity, term in rows
-        )
-        self.__dict__.update(state, ranges=ranges)
+        self.__dict__.update(state, ranges=ranges_of(state["ranges"]))
 
 
-_FIELDS: Final = attrgetter("split_id", "start", "end", "identity", "term")
+_FIELDS: Final = tuple(map(attrgetter, FIELDS))

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from balanced_source.api import Json, SplitId
 from balanced_source.documents import columns, stream_offset
@@ -14,6 +16,10 @@ from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.errors import CorruptDocumentError
 
 SPLITS: list[SplitId] = [("c", "t", p) for p in range(4)]
+
+some_positions = st.dictionaries(
+    st.tuples(st.just("c"), st.sampled_from("tu"), st.integers(0, 9)), st.integers(0, 99)
+)
 
 
 def offset(position: int, **changes: Any) -> StreamOffset:
@@ -40,14 +46,14 @@ class Encodings:
     """Counts the tables that are encoded."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.tables: list[Mapping[SplitId, Any]] = []
-        encode_map = columns.encode_map
+        self.tables: list[list[Any]] = []
+        encode = columns.TableLayout.encode
 
-        def counted(values: Mapping[SplitId, Any]) -> list[Json]:
+        def counted(layout: columns.TableLayout, values: list[Any]) -> list[Json]:
             self.tables.append(values)
-            return encode_map(values)
+            return encode(layout, values)
 
-        monkeypatch.setattr(columns, "encode_map", counted)
+        monkeypatch.setattr(columns.TableLayout, "encode", counted)
 
 
 @pytest.mark.parametrize(
@@ -132,10 +138,28 @@ def test_tables_that_stay_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> N
     encodings.tables.clear()
 
     second = replace(first, positions=dict.fromkeys(SPLITS, 6))
+    data = codec.encode(second)
 
-    assert codec.encode(second) == stream_offset.to_json(second)
-    assert encodings.tables[:1] == [second.positions]
-    assert first.owners not in encodings.tables[:1]
+    assert encodings.tables == [list(second.positions.values())]
+    assert data == stream_offset.to_json(second)
+
+
+def test_the_order_of_splits_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    codec, first = OffsetCodec(), offset(5)
+    codec.encode(first)
+    monkeypatch.setattr(columns, "TableLayout", lambda _: pytest.fail("sorted again"))
+
+    data = codec.encode(replace(first, positions=dict.fromkeys(SPLITS, 6)))
+
+    assert data["positions"] == [[["c", "t"], [[0, 4]], [6, 6, 6, 6]]]
+
+
+@given(st.lists(some_positions, max_size=4))
+def test_positions_of_other_splits_are_written_alike(tables: list[dict[SplitId, int]]) -> None:
+    codec = OffsetCodec()
+    for positions in tables:
+        written = replace(offset(5), positions=positions)
+        assert codec.encode(written) == stream_offset.to_json(written)
 
 
 def test_a_malformed_offset_is_refused_and_not_remembered() -> None:

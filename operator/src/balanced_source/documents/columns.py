@@ -37,12 +37,40 @@ _LAST: Final = operator.itemgetter(-1)
 
 def encode_map(values: Mapping[SplitId, Any]) -> list[Json]:
     """The map as JSON; values must be JSON already."""
-    rows: list[Json] = []
-    for prefix, ids in itertools.groupby(sorted(values), key=_PREFIX):
-        members = list(ids)
-        lasts = _encode_lasts(list(map(_LAST, members)))
-        rows.append([list(prefix), lasts, _encode_values(list(map(values.__getitem__, members)))])
-    return rows
+    return TableLayout(list(values)).encode(list(values.values()))
+
+
+class TableLayout:
+    """How the ids of a table are written: tables of the same splits need it only once.
+
+    Args:
+        split_ids: in the order of the table.
+    """
+
+    def __init__(self, split_ids: list[SplitId]) -> None:
+        self.split_ids = split_ids
+        ids = sorted(split_ids)
+        self._order = None if ids == split_ids else _places(split_ids, ids)
+        self._families: list[tuple[Json, Json, slice]] = []
+        end = 0
+        for prefix, members in itertools.groupby(ids, key=_PREFIX):
+            lasts = list(map(_LAST, members))
+            begin, end = end, end + len(lasts)
+            self._families.append((list(prefix), _encode_lasts(lasts), slice(begin, end)))
+
+    def encode(self, values: list[Any]) -> list[Json]:
+        """See `encode_map`: of a table with these ids, in this order, and these values."""
+        # A look-up for each id would hash all of them again.
+        ordered = values if self._order is None else list(map(values.__getitem__, self._order))
+        return [
+            [prefix, lasts, _encode_values(ordered[of_family])]
+            for prefix, lasts, of_family in self._families
+        ]
+
+
+def _places(split_ids: list[SplitId], ids: list[SplitId]) -> list[int]:
+    place_of = {split_id: place for place, split_id in enumerate(split_ids)}
+    return [place_of[split_id] for split_id in ids]
 
 
 def decode_map(rows: Json) -> dict[SplitId, Any]:

@@ -25,6 +25,7 @@ class OffsetCodec:
     def __init__(self) -> None:
         self._known: list[tuple[Mapping[str, Any], StreamOffset]] = []
         self._tables: list[tuple[Mapping[SplitId, Any], list[Json]]] = []
+        self._layout = columns.TableLayout([])
 
     def decode(self, data: Mapping[str, Any]) -> StreamOffset:
         """See `stream_offset.from_json`; equal values give the same object while remembered."""
@@ -45,13 +46,23 @@ class OffsetCodec:
         def rows(table: Mapping[SplitId, Any]) -> list[Json]:
             # By identity: to compare two tables would cost as much as to encode one.
             found = next((rows for known, rows in self._tables if known is table), None)
-            used.append((table, columns.encode_map(table) if found is None else found))
+            used.append((table, self._rows(table) if found is None else found))
             return used[-1][1]
 
         data = stream_offset.to_json(offset, encode_map=rows)
         self._tables = used
         self._remember(data, offset)
         return data
+
+    def _rows(self, table: Mapping[SplitId, Any]) -> list[Json]:
+        """See `columns.encode_map`. Positions change all the time, and their splits hardly ever."""
+        split_ids = list(table)
+        if self._layout.split_ids != split_ids:
+            # The terms of a few splits must not take the place of the positions of all.
+            if len(split_ids) < len(self._layout.split_ids) / 2:
+                return columns.encode_map(table)
+            self._layout = columns.TableLayout(split_ids)
+        return self._layout.encode(list(table.values()))
 
     def _remember(self, data: Mapping[str, Any], offset: StreamOffset) -> None:
         # A copy, because the caller may change what it was given.

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host.adoption import go_on
+from balanced_source.host.table_columns import column
 
 
 def reachable(
@@ -56,18 +57,37 @@ def advance(
         max_records_per_reader: see `StreamOffset`.
     """
     reached = {**positions, **cuts}
-    moved = {s for s, p in reached.items() if p != (base.positions[s] or 0)}
-    # The leadership belongs to the position. Where nothing was read, the former one still holds.
-    kept = {s: term for s, term in base.terms.items() if s in reached and s not in moved}
-    terms = {**kept, **{s: terms[s] for s in moved if s in terms}}
-    past = {**base.term_ends, **{s: term_ends[s] for s in moved if s in term_ends}}
+    kept = _terms(base, reached, terms)
+    past = {
+        **base.term_ends,
+        **{s: e for s, e in term_ends.items() if _has_moved(base, reached, s)},
+    }
     return replace(
         base,
         positions=reached,
-        terms=terms,
-        term_ends={s: ends for s, ends in past.items() if s in terms},
+        terms=kept,
+        term_ends={s: ends for s, ends in past.items() if s in kept},
         max_records_per_reader=max_records_per_reader,
     )
+
+
+def _terms(
+    base: StreamOffset, reached: Mapping[SplitId, int], terms: Mapping[SplitId, int]
+) -> dict[SplitId, int]:
+    """The leadership under which each split was read up to its position."""
+    split_ids = list(reached)
+    former, begins = column(base.terms, split_ids), column(base.positions, split_ids)
+    rows = zip(split_ids, reached.values(), begins, former, column(terms, split_ids), strict=True)
+    # The leadership belongs to the position. Where nothing was read, the former one still holds.
+    return {
+        s: term
+        for s, to, begin, before, now in rows
+        if (term := now if to != (begin or 0) else before) is not None
+    }
+
+
+def _has_moved(base: StreamOffset, reached: Mapping[SplitId, int], split_id: SplitId) -> bool:
+    return split_id in reached and reached[split_id] != (base.positions[split_id] or 0)
 
 
 def is_new(begin: StreamOffset, end: StreamOffset) -> bool:

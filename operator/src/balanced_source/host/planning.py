@@ -1,5 +1,6 @@
 """From two stream offsets to what each reader reads: a pure function, the same at every replay."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,7 +8,8 @@ from balanced_source.api import IDENTITY, Position, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.cutting import equalise
-from balanced_source.host.ranges import SplitRange
+from balanced_source.host.ranges import SplitRange, ranges_of
+from balanced_source.host.table_columns import column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,38 +33,61 @@ def plan(start: StreamOffset, end: StreamOffset) -> tuple[ReaderPlan, ...]:
     Raises:
         ContractViolationError: a split of `end` has no start in either offset.
     """
-    ranges: dict[int, list[SplitRange]] = {}
-    begins = _begins(start, end)
-    for split_id, to in end.positions.items():
-        begin = begins[split_id]
-        # a log that was cut lets reading go back; the records after it come later
-        if (begin or 0) < (to or 0):
-            owner, attributes = end.owners[split_id], end.attributes.get(split_id)
-            piece = SplitRange(
-                split_id=split_id,
-                start=begin,
-                end=to,
-                identity=attributes.get(IDENTITY) if attributes else None,
-                term=end.terms.get(split_id),
-            )
-            if owner not in ranges:
-                ranges[owner] = []
-            ranges[owner].append(piece)
+    shares: Mapping[int, Sequence[SplitRange]] = _shares(start, end)
     # A micro-batch without records needs no tasks; it adopts an epoch all the same.
-    if not ranges:
+    if not shares:
         return ()
     # A reader without ranges has a task too, so the number of tasks is that of readers.
-    shares: Mapping[int, Sequence[SplitRange]] = {
-        reader: ranges.get(reader, ()) for reader in end.readers
-    }
+    shares = {reader: shares.get(reader, ()) for reader in end.readers}
     # The limit is in the offset, because a replay must cut in the same places.
     if end.max_records_per_reader is not None:
-        shares = equalise(shares, max_records=end.max_records_per_reader)
+        shares = {
+            reader: sorted(share, key=lambda r: r.split_id)
+            for reader, share in equalise(shares, max_records=end.max_records_per_reader).items()
+        }
     return tuple(
-        # Sorted, so that a replay has equal partitions whatever the order of the tables was.
-        ReaderPlan(subtask_id=reader, ranges=tuple(sorted(share, key=lambda r: r.split_id)))
-        for reader, share in shares.items()
+        ReaderPlan(subtask_id=reader, ranges=tuple(share)) for reader, share in shares.items()
     )
+
+
+def _shares(start: StreamOffset, end: StreamOffset) -> dict[int, tuple[SplitRange, ...]]:
+    """Ranges of each reader with any, in the order of the ids.
+
+    Works on columns: an object per split and step would cost more to make, and to collect, than
+    all the rest.
+    """
+    split_ids = list(end.positions)
+    begins, ends = column(_begins(start, end), split_ids), list(end.positions.values())
+    attributes = column(end.attributes, split_ids)
+    identities = [of_split.get(IDENTITY) if of_split else None for of_split in attributes]
+    columns = (split_ids, begins, ends, identities, column(end.terms, split_ids))
+    return {
+        owner: ranges_of([list(map(each.__getitem__, places)) for each in columns])
+        for owner, places in _read_by(split_ids, begins, ends, end.owners).items()
+    }
+
+
+def _read_by(
+    split_ids: list[SplitId],
+    begins: Sequence[Position],
+    ends: Sequence[Position],
+    owners: Mapping[SplitId, int],
+) -> dict[int, list[int]]:
+    """Places of the splits with records, by owner.
+
+    Sorted by id, so that a replay has equal partitions whatever the order of the tables was.
+    """
+    found: dict[int | None, list[int]] = defaultdict(list)
+    owned_by = column(owners, split_ids)
+    for place, (begin, to, owner) in enumerate(zip(begins, ends, owned_by, strict=True)):
+        # a log that was cut lets reading go back; the records after it come later
+        if (begin or 0) < (to or 0):
+            found[owner].append(place)
+    # The owner is looked up once more, so that a split without one is an error.
+    return {
+        owners[split_ids[places[0]]]: sorted(places, key=split_ids.__getitem__)
+        for places in found.values()
+    }
 
 
 def _begins(start: StreamOffset, end: StreamOffset) -> Mapping[SplitId, Position]:
