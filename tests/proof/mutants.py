@@ -291,7 +291,7 @@ _FIRST: Final = (
         rule="rule 9, pure planning",
         where="host.planning:plan",
         old="for reader in end.readers",
-        new="for reader in sorted(ranges)",
+        new="for reader in sorted(shares)",
         setting=Setting(name="more readers than splits", splits=1, parallelism=2),
     ),
     Mutant(
