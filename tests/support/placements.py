@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
 from balanced_source.assigners import Placement
+from balanced_source.assigners._moves import Holdings, Step, Steps, level
 
 WEIGHTS = st.one_of(
     st.integers(0, 20).map(float),
@@ -119,3 +120,11 @@ def spread(counts: Counter[int], parallelism: int) -> int:
     """Most minus fewest splits."""
     numbers = [counts[reader] for reader in range(parallelism)]
     return max(numbers) - min(numbers)
+
+
+def levelled(held: Holdings, *, ceiling: int) -> list[Step]:
+    """Let readers above the ceiling give, and return what they gave."""
+    steps = Steps()
+    level(held, steps, ceiling=ceiling)
+    moves = zip(steps.splits, steps.owners, steps.largest, strict=True)
+    return [Step(((split, owner),), largest) for split, owner, largest in moves]

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
-from balanced_source.assigners._moves import Holdings, Refinement, Step, level
+from balanced_source.assigners._moves import Holdings, Refinement, Step
 from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_bound
+from support.placements import levelled
 
 READERS = 4
 
@@ -92,7 +93,7 @@ def test_levelling_gives_the_same_splits_in_the_same_order(
 ) -> None:
     plain = Plain(case)
     for ceiling in (max(1, sum(plain.weights) // READERS), limit):
-        assert level(plain.holdings(), ceiling=ceiling) == plain.level(ceiling)
+        assert levelled(plain.holdings(), ceiling=ceiling) == plain.level(ceiling)
 
 
 @given(splits)

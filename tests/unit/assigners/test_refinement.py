@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from balanced_source.assigners._moves import Holdings, Refinement, Step, level, relabel
+from balanced_source.assigners._moves import Holdings, Refinement, Step, relabel
 from balanced_source.assigners._weights import WeightTable, fair_ceiling
+from support.placements import levelled
 
 HUGE = 10**9
 
@@ -124,8 +125,8 @@ def test_the_search_ends_at_its_goal_and_readers_at_the_ceiling_take_nothing() -
 def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None:
     weights, owners = [6, 6, 6, 6, 6], [0, 0, 0, 1, 2]
 
-    assert level(held(weights, owners, 3), ceiling=18) == []
-    steps = level(held(weights, [0, 0, 0, 1, 1], 3), ceiling=12)
+    assert levelled(held(weights, owners, 3), ceiling=18) == []
+    steps = levelled(held(weights, [0, 0, 0, 1, 1], 3), ceiling=12)
     assert [taker for step in steps for _, taker in step.moves] == [2]
     assert steps[-1].largest == 12
 
@@ -135,7 +136,7 @@ def test_loads_of_readers_follow_the_moves(case: list[tuple[int, int]], ceiling:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
     found = held(weights, owners, 3)
 
-    steps = [*level(found, ceiling=ceiling), *Refinement(found, ceiling=HUGE, goal=0).steps()]
+    steps = [*levelled(found, ceiling=ceiling), *Refinement(found, ceiling=HUGE, goal=0).steps()]
 
     for step in steps:
         owners = after(owners, step)

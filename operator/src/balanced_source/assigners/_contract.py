@@ -92,10 +92,9 @@ def _check_question(placement: Placement) -> None:
     ):
         split_id, owner = next((s, o) for s, o in placement.owners.items() if not 0 <= o < n)
         raise ContractViolationError(f"split {split_id} is owned by {owner}, outside [0, {n})")
-    if placement.owners:
-        for split_id in placement.pending:
-            if split_id in placement.owners:
-                raise ContractViolationError(f"split {split_id} is pending and owned at once")
+    if not placement.owners.keys().isdisjoint(placement.pending):
+        split_id = next(s for s in placement.pending if s in placement.owners)
+        raise ContractViolationError(f"split {split_id} is pending and owned at once")
     weights = placement.weights
     if not weights or (min(weights.values()) >= 0 and sum(weights.values()) < math.inf):
         return  # not so if any of them is not a number, and much faster than to look at each

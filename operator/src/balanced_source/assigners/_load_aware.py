@@ -4,10 +4,11 @@ A split weighs what it costs to read (records or bytes per second, or its lag). 
 ("makespan") decides how long a micro-batch takes, because the batch waits for its slowest reader.
 """
 
+import bisect
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -15,7 +16,7 @@ from typing import Final
 from balanced_source.api import SplitId
 from balanced_source.assigners._contract import Placement, SplitAssigner
 from balanced_source.assigners._identity import AssignerIdentity, chosen
-from balanced_source.assigners._moves import Holdings, Move, Refinement, Step, level, relabel
+from balanced_source.assigners._moves import Holdings, Refinement, Steps, level, relabel
 from balanced_source.assigners._round_robin import deal
 from balanced_source.assigners._weights import WeightTable, fair_ceiling, lower_bound
 
@@ -72,7 +73,8 @@ class LoadAwareAssigner(SplitAssigner):
         If splits may move, see the class.
         """
         owned = sorted(placement.owners)
-        table = WeightTable.of([*owned, *sorted(placement.pending)], placement.weights)
+        ids = [*owned, *sorted(placement.pending)]
+        table = WeightTable.of(ids, placement.weights, is_sorted=len(ids) == len(owned))
         before = _values(placement.owners, owned)
         owners: Sequence[int] = [*before, *_deal(table, before, placement.parallelism)]
         if placement.may_move and owners:
@@ -115,6 +117,8 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
     if not pending:
         return []
     dealt = table.deal([i for i in pending if table.weights[i]], table.loads(before, n))
+    if len(dealt) == len(pending):
+        return [dealt[i] for i in pending]
     # By number, because by weight all of them would go to one reader.
     counts = Counter([*before, *dealt.values()])
     idle = {table.ids[i]: i for i in pending if not table.weights[i]}
@@ -147,17 +151,13 @@ class _Rebalance:
             before: owners before this search.
             held: the first splits, whose moves count.
         """
-        unclipped_loads = self._table.loads(before, self._n)
-        loads = list(unclipped_loads)
         # Otherwise a reader that one heavy split keeps busy would hide all others behind the
         # largest load.
-        for split in self._table.heavier_than(self._ceiling):
-            loads[before[split]] -= self._table.weights[split] - self._ceiling
-        steps = self._worth(self._steps(before, loads), max(loads), held)
-        moves = [move for step in steps for move in step.moves]
-        owners = _after(before, moves)
-        is_level = max(self._clipped.loads_after(moves, before, loads)) <= self._goal
-        largest = max(self._table.loads_after(moves, before, unclipped_loads))
+        loads = self._clipped.loads(before, self._n)
+        steps, owners = self._steps(before, loads), list(before)
+        self._follow(steps, self._worth(steps, max(loads), held), owners, loads)
+        is_level = max(loads) <= self._goal
+        largest = max(self._unclipped(loads, owners))
         # The bound holds, so the few moves are kept: dealing anew moves far more.
         if largest <= GUARANTEE * self._ceiling or largest <= GUARANTEE * self._lower_bound:
             return owners, is_level
@@ -168,6 +168,21 @@ class _Rebalance:
             return anew, max(self._clipped.loads(anew, self._n)) <= self._goal
         return owners, is_level
 
+    def _follow(self, steps: Steps, count: int, owners: list[int], loads: list[int]) -> None:
+        """Do the moves of the first `count` steps in `owners` and `loads`."""
+        weights, moves = self._clipped.weights, zip(steps.splits, steps.owners, strict=True)
+        for split, owner in itertools.islice(moves, steps.ends[count - 1] if count else 0):
+            loads[owners[split]] -= weights[split]
+            loads[owner] += weights[split]
+            owners[split] = owner
+
+    def _unclipped(self, loads: Sequence[int], owners: Sequence[int]) -> list[int]:
+        """The loads with the whole weight of each split."""
+        whole = list(loads)
+        for split in self._table.heavier_than(self._ceiling):
+            whole[owners[split]] += self._table.weights[split] - self._ceiling
+        return whole
+
     @cached_property
     def _lower_bound(self) -> float:
         return lower_bound(self._table.falling, self._n)
@@ -176,44 +191,35 @@ class _Rebalance:
     def _goal(self) -> int:
         return round(self._ceiling * (1 + self._assigner.tolerance))
 
-    def _steps(self, owners: Sequence[int], loads: Sequence[int]) -> list[Step]:
-        largest = max(loads)
+    def _steps(self, owners: Sequence[int], loads: Sequence[int]) -> Steps:
+        steps, largest = Steps(), max(loads)
         before = 2 * largest
         # Even enough: no move is worth anything.
         if largest <= self._goal:
-            return []
+            return steps
         held = Holdings(self._clipped, owners, loads)
-        steps: list[Step] = []
         while self._goal < largest < _WORTH_ANOTHER_ROUND * before:
-            more = level(held, ceiling=self._ceiling)
-            steps += more
-            before, largest = largest, more[-1].largest if more else largest
-        return [*steps, *Refinement(held, ceiling=self._ceiling, goal=self._goal).steps()]
+            level(held, steps, ceiling=self._ceiling)
+            before, largest = largest, steps.largest[-1] if steps.largest else largest
+        for step in Refinement(held, ceiling=self._ceiling, goal=self._goal).steps():
+            steps.add(step)
+        return steps
 
-    def _worth(self, steps: Sequence[Step], largest: int, held: int) -> Sequence[Step]:
-        """The first steps, as many as are affordable and worth their moves."""
-        choices = [(0, largest, 0), *self._choices(steps, held)]
-        best = min(largest for _, largest, _ in choices)
+    def _worth(self, steps: Steps, largest: int, held: int) -> int:
+        """How many of the first steps are affordable and worth their moves."""
+        moved = _moved(steps, held)
+        affordable = bisect.bisect_right(moved, self._budget)
+        after = [largest, *steps.largest][:affordable]
+        best = min(after)
         # Within the guarantee if any number of moves gets there, whatever they cost.
         allowed = max(GUARANTEE * self._ceiling, best)
         # What the largest load must fall by for each split that moves.
         price = self._assigner.aversion * self._ceiling / len(self._table.ids)
-        costs = (
-            (largest + price * moved, moved, number)
-            for number, largest, moved in choices
-            if largest <= allowed
+        costs = [largest + price * count for largest, count in zip(after, moved, strict=False)]
+        # Of equal costs the first, which moves least.
+        return min(
+            (n for n, largest in enumerate(after) if largest <= allowed), key=costs.__getitem__
         )
-        return steps[: min(costs)[2]]
-
-    def _choices(self, steps: Sequence[Step], held: int) -> Iterator[tuple[int, int, int]]:
-        """(Number of steps, largest load after them, splits that have moved by then)."""
-        moved = 0
-        for number, step in enumerate(steps, 1):
-            for split, _ in step.moves:
-                moved += split < held
-            if moved > self._budget:
-                return
-            yield number, step.largest, moved
 
     def _from_scratch(self, held: Sequence[int]) -> list[int]:
         """Deal out every split again."""
@@ -222,8 +228,7 @@ class _Rebalance:
         return relabel(groups, enumerate(held), self._n)
 
 
-def _after(owners: Sequence[int], moves: Iterable[Move]) -> list[int]:
-    changed = list(owners)
-    for split, owner in moves:
-        changed[split] = owner
-    return changed
+def _moved(steps: Steps, held: int) -> list[int]:
+    """How many of the first `held` splits have moved: before the first step, and after each."""
+    counts = list(itertools.accumulate(map(held.__gt__, steps.splits), initial=0))
+    return [0, *map(counts.__getitem__, steps.ends)]

@@ -5,15 +5,18 @@ Splits are indices into a `WeightTable`; `owners` has the reader of each.
 
 import bisect
 import heapq
-from collections import defaultdict
+import itertools
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from balanced_source.assigners._weights import WeightTable
 
 _PARTNERS: Final = 4
 """How many of the least loaded readers are tried as partner of the fullest one."""
+
+_FEW: Final = 16
+"""Up to this many splits of a reader are removed one by one, more of them in one pass."""
 
 _SLACK: Final = 10
 """A taker may come above its giver by one tenth of the ceiling: the local search makes up for it.
@@ -23,19 +26,51 @@ Move = tuple[int, int]
 """A split and its new owner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+Given = tuple[list[int], list[int]]
+"""The places that a reader gives, and the reader that takes each of them."""
+
+
+class Step(NamedTuple):
     """Moves that make sense only together, and the largest load after them."""
 
     moves: tuple[Move, ...]
     largest: int
 
 
+class Steps:
+    """A list of steps as columns.
+
+    There may be tens of thousands. An object for each would make the garbage collector look at
+    everything that the operator holds, again and again.
+
+    Attributes:
+        splits: that move, in the order of their moves.
+        owners: new owner of each of them.
+        ends: number of moves that are done after each step.
+        largest: largest load after each step.
+    """
+
+    def __init__(self) -> None:
+        self.splits: list[int] = []
+        self.owners: list[int] = []
+        self.ends: list[int] = []
+        self.largest: list[int] = []
+
+    def add(self, step: Step) -> None:
+        """Append a step."""
+        for split, owner in step.moves:
+            self.splits.append(split)
+            self.owners.append(owner)
+        self.ends.append(len(self.splits))
+        self.largest.append(step.largest)
+
+
 class Holdings:
     """Tracks which reader holds which splits, and the load of each reader, move by move.
 
-    Splits are named by their places in the table's order here: places are sorted and found without
-    a look at the weights.
+    Splits are named by their places in the reverse of the table's order here, so the weights rise
+    with the places. What weighs at most so much is then found by a search for a place, without a
+    look at the weights of a reader's splits.
 
     Args:
         table: weights.
@@ -44,42 +79,59 @@ class Holdings:
     """
 
     def __init__(self, table: WeightTable, owners: Sequence[int], loads: Sequence[int]) -> None:
-        self.order = table.order
-        self.weights = table.falling
+        self.order = table.order[::-1]
+        self.weights = table.falling[::-1]
         """Of the split at each place."""
         self.loads = list(loads)
         self.places: list[list[int]] = [[] for _ in loads]
-        """Of the splits of each reader, the heaviest first."""
-        appends = [places.append for places in self.places]
-        for place, owner in enumerate(map(owners.__getitem__, self.order)):
-            appends[owner](place)
+        """Of the splits of each reader, the lightest first."""
+        by_place = map(self.places.__getitem__, map(owners.__getitem__, self.order))
+        # The fastest way to append each place to the list of its reader: no step of it is Python.
+        deque(map(list.append, by_place, itertools.count()), maxlen=0)
+
+    def above(self, weight: int) -> int:
+        """Return the first place whose split weighs more than `weight`."""
+        return bisect.bisect_right(self.weights, weight)
 
     def move(self, place: int, giver: int, taker: int) -> None:
         """Move one split to another reader."""
-        places = self.places[giver]
-        del places[bisect.bisect_left(places, place)]
-        self._take(place, giver, taker)
-
-    def move_all(self, moves: Mapping[int, Sequence[Move]]) -> None:
-        """Let many splits change their readers: reader → places that it gives, and to whom.
-
-        Each split is given once.
-        """
-        for giver, given in moves.items():
-            # One pass per giver: to remove splits one by one would look through its list for each.
-            gone = frozenset(place for place, _ in given)
-            self.places[giver] = [place for place in self.places[giver] if place not in gone]
-            for place, taker in given:
-                self._take(place, giver, taker)
-
-    def _take(self, place: int, giver: int, taker: int) -> None:
+        self._remove(place, giver)
         bisect.insort(self.places[taker], place)
         self.loads[giver] -= self.weights[place]
         self.loads[taker] += self.weights[place]
 
+    def hand_over(self, moves: Mapping[int, Given]) -> None:
+        """Let many splits change their readers.
 
-def level(held: Holdings, *, ceiling: int) -> list[Step]:
-    """Return steps that move splits from readers above `ceiling` to readers below it.
+        Each split is given once. The loads must follow these moves already.
+
+        Args:
+            moves: what each reader gives.
+        """
+        for giver, (places, _) in moves.items():
+            self._remove_all(places, giver)
+        for places, takers in moves.values():
+            for place, taker in zip(places, takers, strict=True):
+                self.places[taker].append(place)
+        for taker in set[int]().union(*(takers for _, takers in moves.values())):
+            self.places[taker].sort()
+
+    def _remove_all(self, gone: Sequence[int], giver: int) -> None:
+        if len(gone) > _FEW:
+            # To remove them one by one would shift the list for each.
+            chosen = frozenset(gone)
+            self.places[giver] = [place for place in self.places[giver] if place not in chosen]
+            return
+        for place in gone:
+            self._remove(place, giver)
+
+    def _remove(self, place: int, giver: int) -> None:
+        places = self.places[giver]
+        del places[bisect.bisect_left(places, place)]
+
+
+def level(held: Holdings, steps: Steps, *, ceiling: int) -> None:
+    """Append steps that move splits from readers above `ceiling` to readers below it.
 
     Applies them to `held`.
 
@@ -87,73 +139,73 @@ def level(held: Holdings, *, ceiling: int) -> list[Step]:
     without lifting the taker far above the giver. In the order of the steps the largest load falls
     as fast as it can.
     """
-    loads, weights = list(held.loads), held.weights
+    loads = held.loads
     takers = [(load, subtask) for subtask, load in enumerate(loads) if load < ceiling]
     heapq.heapify(takers)
     # The fullest first: it needs the emptiest readers most.
     givers = sorted(
         (s for s, load in enumerate(loads) if load > ceiling), key=lambda s: (-loads[s], s)
     )
-    moves = {
-        giver: _give(held.places[giver], weights, loads[giver], ceiling, takers) for giver in givers
-    }
-    held.move_all(moves)
-    return [
-        Step(((held.order[place], taker),), largest)
-        for place, taker, largest in _fullest_first(moves, weights, loads)
-    ]
+    moves = {giver: _give(held, giver, ceiling, takers) for giver in givers}
+    for place, taker, largest in _fullest_first(moves, held.weights, loads):
+        steps.splits.append(held.order[place])
+        steps.owners.append(taker)
+        steps.ends.append(len(steps.splits))
+        steps.largest.append(largest)
+    held.hand_over(moves)
 
 
-def _give(
-    places: Iterable[int],
-    weights: Sequence[int],
-    load: int,
-    ceiling: int,
-    takers: list[tuple[int, int]],
-) -> list[Move]:
+def _give(held: Holdings, giver: int, ceiling: int, takers: list[tuple[int, int]]) -> Given:
     """What one reader gives; `takers` is a heap of (load, reader), which is kept up to date."""
-    moves: list[Move] = []
-    slack = ceiling // _SLACK
-    for place in places:
-        # The emptiest reader is at the ceiling, so the others are, too.
-        if not takers or takers[0][0] >= ceiling or load <= ceiling:
-            break
-        weight = weights[place]
+    given: Given = [], []
+    places, weights, load = held.places[giver], held.weights, held.loads[giver]
+    slack, left = ceiling // _SLACK, len(places)
+    # Once the emptiest reader is at the ceiling, the others are, too.
+    while left and load > ceiling and takers and takers[0][0] < ceiling:
         filled, taker = takers[0]
-        # A move that lifts the taker above the giver's former load only exchanges the two.
-        is_useful = 0 < weight < min(2 * (load - ceiling), load - filled)
-        # The heaviest first, unless it makes the taker the fuller one by more than a search mends.
-        if is_useful and 2 * weight <= load - filled + slack:
-            heapq.heapreplace(takers, (filled + weight, taker))
-            moves.append((place, taker))
-            load -= weight
-    return moves
+        # A move that lifts the taker above the giver's former load only exchanges the two. The
+        # heaviest go first, unless one makes the taker the fuller one by more than a search mends.
+        most = min(2 * (load - ceiling) - 1, load - filled - 1, (load - filled + slack) // 2)
+        place = places[left - 1]
+        weight = weights[place]
+        if weight > most:
+            # All that are too heavy at once: mostly only a few of thousands are given.
+            left = bisect.bisect_left(places, held.above(most), 0, left)
+            continue
+        if not weight:
+            break
+        heapq.heapreplace(takers, (filled + weight, taker))
+        given[0].append(place)
+        given[1].append(taker)
+        load -= weight
+        left -= 1
+    return given
 
 
 def _fullest_first(
-    moves: Mapping[int, Sequence[Move]], weights: Sequence[int], loads: Sequence[int]
+    moves: Mapping[int, Given], weights: Sequence[int], loads: list[int]
 ) -> Iterator[tuple[int, int, int]]:
     """The moves in such an order that always the reader that is fullest by then gives next.
 
-    Yields place, taker and the largest load after the move.
+    Yields place, taker and the largest load after the move; `loads` follows the moves.
     """
-    now = list(loads)
     # Readers that give nothing bound how far the largest load can fall.
     peak = max((load for subtask, load in enumerate(loads) if subtask not in moves), default=0)
-    ready = [(-loads[giver], giver, 0) for giver in moves if moves[giver]]
+    ready = [(-loads[giver], giver, 0) for giver in moves if moves[giver][0]]
     heapq.heapify(ready)
-    stuck = max((loads[giver] for giver in moves if not moves[giver]), default=0)
+    stuck = max((loads[giver] for giver in moves if not moves[giver][0]), default=0)
     while ready:
         _, giver, number = ready[0]
-        place, taker = moves[giver][number]
-        now[giver] -= weights[place]
-        now[taker] += weights[place]
-        peak = max(peak, now[taker])
-        if number + 1 < len(moves[giver]):
-            heapq.heapreplace(ready, (-now[giver], giver, number + 1))
+        places, takers = moves[giver]
+        place, taker = places[number], takers[number]
+        loads[giver] -= weights[place]
+        loads[taker] += weights[place]
+        peak = max(peak, loads[taker])
+        if number + 1 < len(places):
+            heapq.heapreplace(ready, (-loads[giver], giver, number + 1))
         else:
             heapq.heappop(ready)
-            stuck = max(stuck, now[giver])
+            stuck = max(stuck, loads[giver])
         yield place, taker, max(peak, stuck, -ready[0][0] if ready else 0)
 
 
@@ -197,35 +249,33 @@ class Refinement:
 
         None if none lowers it.
         """
+        held, weights = self._held, self._held.weights
         high, low = self._loads[fullest], self._loads[partner]
-        given, weights = self._lightest_first(fullest)
-        back, returned = self._lightest_first(partner)
+        given, back = held.places[fullest], held.places[partner]
         half = (high - low) // 2
         # Of those that weigh at most half of the difference, the heaviest is the best gift: no swap
         # brings the two nearer than that.
-        gifts = bisect.bisect_right(weights, half)
-        heaviest = weights[gifts - 1] if gifts else 0
-        largest, found = high - heaviest, None
+        gifts = bisect.bisect_left(given, held.above(half))
+        heaviest = weights[given[gifts - 1]] if gifts else 0
+        largest = high - heaviest
+        found: tuple[int, int | None] | None = None
         if heaviest:
-            found = (given[bisect.bisect_left(weights, heaviest)], 0)
-        # Both lists are sorted, so one walk over the rest finds the best pair without trying all.
-        returned, at, count = [0, *returned], 0, len(returned) + 1  # the first stands for a gift
-        for place, weight in zip(given[gifts:], weights[gifts:], strict=True):
-            least = weight - half
-            while at < count and returned[at] < least:
-                at += 1  # from here on the fullest stays the larger of the two
-            if at and low + weight - returned[at - 1] < largest:
-                largest, found = low + weight - returned[at - 1], (place, at - 1)
-            if at < count and high - weight + returned[at] < largest:
-                largest, found = high - weight + returned[at], (place, at)
-        if found is None:
-            return None
-        return largest, found[0], back[found[1] - 1] if found[1] else None
-
-    def _lightest_first(self, reader: int) -> tuple[list[int], list[int]]:
-        """The places that a reader holds, and their weights."""
-        places = self._held.places[reader][::-1]
-        return places, list(map(self._held.weights.__getitem__, places))
+            found = (given[bisect.bisect_left(given, held.above(heaviest - 1))], None)
+        largest_back, at = weights[back[-1]] if back else 0, 0
+        for place in itertools.islice(given, gifts, None):
+            weight = weights[place]
+            # Neither this one nor a heavier one can be made up for.
+            if low + weight - largest_back >= largest:
+                break
+            # Up to here, what comes back leaves the partner with the larger load; from here on, the
+            # fullest. Those on both sides of that bring the two nearest to each other.
+            at = bisect.bisect_left(back, held.above(weight - half - 1), at)
+            lighter = weights[back[at - 1]] if at else 0
+            if low + weight - lighter < largest:
+                largest, found = low + weight - lighter, (place, back[at - 1] if at else None)
+            if at < len(back) and high - weight + weights[back[at]] < largest:
+                largest, found = high - weight + weights[back[at]], (place, back[at])
+        return None if found is None else (largest, *found)
 
     def _apply(self, fullest: int, partner: int, given: int, back: int | None) -> Step:
         moves = [(self._held.order[given], partner)]

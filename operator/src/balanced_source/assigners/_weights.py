@@ -40,12 +40,25 @@ class WeightTable:
     """What `order` and `falling` are, where that is known."""
 
     @classmethod
-    def of(cls, ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> "WeightTable":
+    def of(
+        cls, ids: list[SplitId], weights: Mapping[SplitId, float], *, is_sorted: bool = False
+    ) -> "WeightTable":
         """Return the table of relative weights.
 
         A split that `weights` lacks counts as the mean of the others.
+
+        Args:
+            ids: splits.
+            weights: loads.
+            is_sorted: whether `ids` are known to be in order.
         """
-        return cls(ids, _whole_numbers(ids, weights), _by_id(ids))
+        by_id = None if is_sorted else _by_id(ids)
+        in_order = ids if by_id is None else list(map(ids.__getitem__, by_id))
+        # Mostly the loads are in the order of the ids, and no id needs to be hashed.
+        if list(weights) != in_order:
+            return cls(ids, _whole_numbers(list(map(weights.get, ids))), by_id)
+        exact = _whole_numbers(list(weights.values()))
+        return cls(ids, exact if by_id is None else _put_back(exact, by_id), by_id)
 
     @cached_property
     def order(self) -> Sequence[int]:
@@ -107,34 +120,19 @@ class WeightTable:
             loads[owner] += weight
         return loads
 
-    def loads_after(
-        self, moves: Iterable[tuple[int, int]], owners: Sequence[int], loads: Sequence[int]
-    ) -> list[int]:
-        """Load of each reader after moves, in their order, of splits to new owners.
-
-        Before that, `owners` hold.
-        """
-        after, now = list(loads), dict[int, int]()
-        for split, owner in moves:
-            after[now.get(split, owners[split])] -= self.weights[split]
-            after[owner] += self.weights[split]
-            now[split] = owner
-        return after
-
     def deal(self, splits: Iterable[int], loads: Sequence[int]) -> dict[int, int]:
         """Hand out splits, the heaviest first, to the reader with the smallest load ("LPT").
 
         From empty readers the largest load is within 4/3 − 1/(3n) of the optimum (R. L. Graham,
         "Bounds on multiprocessing timing anomalies", 1969).
         """
-        heap = [(load, subtask) for subtask, load in enumerate(loads)]
+        n, order = len(loads), self._falling(splits)
+        # Load and number of a reader in one integer, which compares much faster than a tuple.
+        heap = [load * n + subtask for subtask, load in enumerate(loads)]
         heapq.heapify(heap)
-        owners, weights = {}, self.weights
-        for split in self._falling(splits):
-            load, subtask = heap[0]
-            owners[split] = subtask
-            heapq.heapreplace(heap, (load + weights[split], subtask))
-        return owners
+        weights = map(self.weights.__getitem__, order)
+        owners = [heapq.heapreplace(heap, heap[0] + weight * n) % n for weight in weights]
+        return dict(zip(order, owners, strict=True))
 
     def _falling(self, splits: Iterable[int]) -> Sequence[int]:
         chosen = frozenset(splits)
@@ -146,21 +144,28 @@ class WeightTable:
         return sorted(chosen, key=self.rank, reverse=True)
 
 
-def _whole_numbers(ids: Sequence[SplitId], weights: Mapping[SplitId, float]) -> list[int]:
-    found = list(map(weights.get, ids))
+def _whole_numbers(found: Sequence[float | None]) -> list[int]:
     known = [weight for weight in found if weight is not None]
     largest = max(known, default=0.0)
     # Nothing is known, or nothing is read: then all splits count alike.
     if largest <= 0.0:
-        return [RESOLUTION] * len(ids)
+        return [RESOLUTION] * len(found)
     # Adding and subtracting 2^52 rounds as `round` does, and much faster.
     rounded = [weight / largest * RESOLUTION + _ROUNDS - _ROUNDS for weight in known]
     exact = list(map(int, rounded))
-    if len(known) == len(ids):
+    if len(known) == len(found):
         return exact
     # The mean of whole numbers, because a sum of floats depends on the order of addition.
     mean, next_exact = sum(exact) // len(exact), iter(exact)
     return [mean if weight is None else next(next_exact) for weight in found]
+
+
+def _put_back(values: Sequence[int], by_id: Sequence[int]) -> list[int]:
+    """The values of splits in the order of their ids, in that of their indices."""
+    found = [0] * len(values)
+    for split, value in zip(by_id, values, strict=True):
+        found[split] = value
+    return found
 
 
 def _by_id(ids: Sequence[SplitId]) -> list[int] | None:
@@ -177,15 +182,21 @@ def lower_bound(weights: Collection[float], parallelism: int) -> float:
     """
     # Where the caller has sorted them already, this costs one pass.
     heaviest = sorted(weights, reverse=True)
-    if not heaviest:
-        return 0
-    total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
+    return _bound(heaviest, sum(heaviest), parallelism) if heaviest else 0
+
+
+def _bound(heaviest: Sequence[float], whole: float, parallelism: int) -> float:
+    """See `lower_bound`: of weights in falling order, and their sum."""
     # Needed where a few heavy splits must share readers: mean and heaviest split are too low then.
-    several = (
-        total[last + 1] - total[last - last // parallelism]
-        for last in range(0, len(heaviest), parallelism)
-    )
-    return max(total[-1] / parallelism, *several)
+    mean, lasts = whole / parallelism, range(0, len(heaviest), parallelism)
+    # No sum is larger than that of as many splits of the heaviest one's weight: mostly none needs
+    # to be looked at.
+    if all(
+        (last // parallelism + 1) * heaviest[last - last // parallelism] <= mean for last in lasts
+    ):
+        return mean
+    total = list(itertools.accumulate(heaviest, initial=type(heaviest[0])(0)))
+    return max(mean, *(total[last + 1] - total[last - last // parallelism] for last in lasts))
 
 
 def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
@@ -203,4 +214,5 @@ def fair_ceiling(weights: Collection[int], parallelism: int) -> int:
     ):
         left -= heaviest[alone]
         alone += 1
-    return max(1, round(lower_bound(heaviest[alone:], parallelism - alone)))
+    rest = heaviest[alone:] if alone else heaviest
+    return max(1, round(_bound(rest, left, parallelism - alone) if rest else 0))
