@@ -75,6 +75,12 @@ class Run:
         self._reader.join()
         return code
 
+    def close(self) -> None:
+        """Close the pipe of a command that has ended."""
+        self._reader.join(60)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
 
 @contextmanager
 def running(folder: Path, manifest: str = "laptop.yaml", *options: str) -> Iterator[Run]:
@@ -86,3 +92,4 @@ def running(folder: Path, manifest: str = "laptop.yaml", *options: str) -> Itera
         if run.process.poll() is None:
             run.process.terminate()
             run.process.wait(120)
+        run.close()
