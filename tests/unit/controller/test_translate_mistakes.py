@@ -32,7 +32,9 @@ class TapeOperatorHalf(OperatorHalf[TapeSpec]):
     spec = TapeSpec
     description = "Tapes."
 
-    def __init__(self, wrong: str = "", error: Exception | None = None, made: Any = None) -> None:
+    def __init__(
+        self, wrong: str = "", error: BaseException | None = None, made: Any = None
+    ) -> None:
         self._wrong, self._error, self._made = wrong, error or KeyError("url"), made
 
     def _fail(self, method: str) -> None:
@@ -83,6 +85,15 @@ def test_a_mistake_names_the_connector(monkeypatch: pytest.MonkeyPatch, wrong: s
     with pytest.raises(
         ConnectorError, match=r"connector .tapes. failed on spec.source.*: KeyError: .url.. Report"
     ):
+        take_over()
+
+
+@pytest.mark.parametrize("wrong", ["texts", "to_source", "check_change", "fixed"])
+def test_an_operator_half_cannot_end_the_operator(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    use(monkeypatch, TapeOperatorHalf(wrong, SystemExit(3)))
+    with pytest.raises(ConnectorError, match="SystemExit: 3"):
         take_over()
 
 

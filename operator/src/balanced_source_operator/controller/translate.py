@@ -12,7 +12,7 @@ from balanced_source.api import Problem, RebalanceMode, RebalancePolicy, Source
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
-from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
+from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError, in_short
 from balanced_source_operator.contract.half import (
     Common,
     OperatorHalf,
@@ -150,10 +150,10 @@ def blamed(kind: str, field: str) -> Iterator[None]:
         yield
     except BalancedSourceError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConnectorError(
-            f"connector {kind!r} failed on {field}: {type(error).__name__}: {error}. Report this to"
-            " the authors of its package"
+            f"connector {kind!r} failed on {field}: {in_short(error)}. Report this to the authors"
+            " of its package"
         ) from error
 
 
