@@ -27,6 +27,7 @@ MAX_LABEL: Final = 63
 MAX_OBJECT: Final = 253
 
 _SHOWN: Final = 80
+_VALUE: Final = 100
 _LINE: Final = 300
 _LABEL: Final = re.compile(LABEL[:-1] + r"\Z")
 _OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
@@ -36,6 +37,12 @@ _KEY: Final = re.compile(KEY[:-1] + r"\Z")
 def shown(text: str) -> str:
     """Returns the text as a message may quote it: short, and without control characters."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def shown_value(value: object) -> str:
+    """Returns a value as a message may quote it: as a program would write it, and short."""
+    text = repr(value)
+    return text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
 
 
 def one_line(text: str) -> str:

@@ -44,15 +44,14 @@ def check_options(sink_format: str, names: Iterable[str]) -> None:
         )
 
 
-def foreign_folder(text: str) -> InvalidSpecError | None:
-    """Return a sentence for a sink whose folder does not belong to the Spark checkpoint.
-
-    None for another error of Spark.
+def query_error(error: Exception) -> str:
+    """Return why a query has failed; a sentence where its sink's folder is of another checkpoint.
 
     Args:
-        text: of the error with which the query failed.
+        error: of Spark.
     """
-    return new_folder() if all(known in text for known in _NO_LOG) else None
+    text = str(error)
+    return str(new_folder()) if all(known in text for known in _NO_LOG) else text
 
 
 def has_log(sink_format: str) -> bool:

@@ -3,7 +3,6 @@
 Found by the entry points of packages, loaded when a source needs them.
 """
 
-import difflib
 import importlib.metadata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 
 from balanced_source.api import Connector, Source
 from balanced_source.errors import ConnectorError, in_short
+from balanced_source_adapters.suggestions import nearest
 
 T = TypeVar("T")
 
@@ -147,8 +147,8 @@ class Connectors:
     def _registration(self, kind: str) -> Registration:
         match list(self._registered.get(kind, {}).values()):
             case []:
-                near = difflib.get_close_matches(kind, self.kinds, n=1)
-                hint = f"; did you mean {near[0]}?" if near else "."
+                near = nearest(kind, self.kinds)
+                hint = f"; did you mean {near}?" if near else "."
                 raise ConnectorError(
                     f"no connector of kind {kind!r} is installed (there are:"
                     f" {', '.join(self.kinds)}){hint} A connector of another package must be"

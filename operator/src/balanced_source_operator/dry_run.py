@@ -28,7 +28,7 @@ from balanced_source_operator.controller.translate import texts_of, to_source
 from balanced_source_operator.host_plan import HostPlan, plan_hosts
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
-from balanced_source_operator.local import read_manifest, read_spec, read_texts
+from balanced_source_operator.local import read_manifest, read_name, read_spec, read_texts
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime import metadata as config_maps
@@ -64,21 +64,16 @@ def from_cluster(file: Path) -> HostPlan:
         InvalidSpecError, StateError: spec or state cannot be used, or the cluster does not answer.
     """
     with located(file):
-        spec, metadata = read_spec(file), read_manifest(file).get("metadata")
-        named = isinstance(metadata, Mapping) and isinstance(metadata.get("name"), str)
-        if not isinstance(metadata, Mapping) or not named:
-            raise InvalidSpecError("must have a name", field=f"{file}: metadata")
-    return asyncio.run(_from_cluster(spec, metadata))
+        spec, name = read_spec(file), read_name(file)
+        namespace = read_manifest(file)["metadata"].get("namespace")
+    return asyncio.run(_from_cluster(spec, namespace, name))
 
 
-async def _from_cluster(spec: BalancedSourceSpec, metadata: Mapping[str, Any]) -> HostPlan:
+async def _from_cluster(spec: BalancedSourceSpec, namespace: Any, name: str) -> HostPlan:
     try:
         stored = "name a stored state with --state"
         async with connect(otherwise=stored) as (api, default_namespace):
-            namespace = metadata.get("namespace") or default_namespace
-            return await plan_with(
-                api, spec, namespace=namespace, name=str(metadata.get("name", ""))
-            )
+            return await plan_with(api, spec, namespace=namespace or default_namespace, name=name)
     except KubernetesError as error:
         raise StateError(f"the cluster does not answer: {error}") from error
 

@@ -341,6 +341,17 @@ def name_in(manifest: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) else ""
 
 
+def read_name(file: Path) -> str:
+    """Return the name of the source in a file.
+
+    Raises:
+        InvalidSpecError: the file cannot be read, or its source has no name.
+    """
+    if not (name := name_in(read_manifest(file))):
+        raise InvalidSpecError("must have a name", field=f"{file}: metadata")
+    return name
+
+
 def read_spec(file: Path) -> BalancedSourceSpec:
     """Return the spec in a file.
 

@@ -27,7 +27,7 @@ from balanced_source.documents.pipeline import (
 )
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
-from balanced_source.sinks import absent_format, foreign_folder
+from balanced_source.sinks import absent_format, query_error
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.host_outputs import of_host, own_sink, query_name
@@ -56,7 +56,7 @@ def main(environment: Mapping[str, str] = os.environ) -> None:
         leave(str(error))
         sys.exit(str(error))
     except StreamingQueryException as error:
-        leave(str(foreign_folder(str(error)) or error))
+        leave(query_error(error))
         raise
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
-from balanced_source.sinks import foreign_folder
+from balanced_source.sinks import query_error
 from balanced_source_spark.application import (
     described,
     load_transform,
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
     except InvalidSpecError as error:
         sys.exit(str(error))
     except StreamingQueryException as error:
-        sys.exit(str(foreign_folder(str(error)) or error))
+        sys.exit(query_error(error))
 
 
 def _run(folder: Path, slots: int, settings: Mapping[str, str], stopper: Stopper) -> None:

@@ -126,11 +126,15 @@ def test_a_valid_manifest() -> None:
     ],
 )
 def test_a_mistake_is_shown_where_it_is(before: str, after: str, line: str) -> None:
-    result = check(VALID.replace(before, after))
+    assert "invalid\n" in shown_mistake(before, after, line)
 
+
+def shown_mistake(before: str, after: str, line: str) -> str:
+    """Returns all that is printed about a mistake which is shown with its place."""
+    result = check(VALID.replace(before, after))
     assert result.exit_code == 1
     assert f"<stdin>:{line}" in result.stdout
-    assert "invalid\n" in result.stdout
+    return result.stdout
 
 
 @pytest.mark.parametrize(
@@ -160,10 +164,7 @@ def test_a_mistake_is_shown_where_it_is(before: str, after: str, line: str) -> N
     ],
 )
 def test_a_mistake_of_the_syntax_is_shown_where_it_is(before: str, after: str, line: str) -> None:
-    result = check(VALID.replace(before, after))
-
-    assert result.exit_code == 1
-    assert f"<stdin>:{line}" in result.stdout
+    shown_mistake(before, after, line)
 
 
 def test_all_mistakes_of_all_documents_are_shown_at_once() -> None:

@@ -202,13 +202,13 @@ def test_a_refusal_ends_the_task_with_a_sentence() -> None:
         scene.fetch()
 
 
-def lost_scene(on_loss: OnLoss) -> Scene:
-    """The record that was read last has expired, and the one after it."""
+def lost_scene(on_loss: OnLoss, *, records: int = 3) -> Scene:
+    """So many records were read; the last of them has expired, and the one after it."""
     scene = Scene(on_loss)
-    scene.put(3)
+    scene.put(records)
     scene.fetch()
-    scene.put(3)
-    scene.stream.trim(SHARD, 4)
+    scene.put(records)
+    scene.stream.trim(SHARD, records + 1)
     scene.shared.forget(scene.key)
     scene.task()
     return scene
@@ -338,13 +338,7 @@ def test_a_start_that_the_shard_does_not_have_ends_the_query() -> None:
 
 @pytest.mark.parametrize("on_loss", OnLoss)
 def test_a_position_that_the_shard_does_not_have_any_more_is_a_loss(on_loss: OnLoss) -> None:
-    scene = Scene(on_loss)
-    scene.put(2)
-    scene.fetch()
-    scene.put(2)
-    scene.stream.trim(SHARD, 3)
-    scene.shared.forget(scene.key)
-    scene.task()
+    scene = lost_scene(on_loss, records=2)
     scene.stream.before = fail_once(NO_SUCH_NUMBER, at="iterator")
 
     if on_loss is OnLoss.FAIL:

@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
-from balanced_source.sinks import absent_format, foreign_folder
+from balanced_source.sinks import absent_format, query_error
 from balanced_source_spark.last_words import leave
 from balanced_source_spark.mounted_options import check_sink
 
@@ -92,8 +92,9 @@ def test_a_folder_that_does_not_belong_to_the_checkpoint_is_named() -> None:
         " SQLSTATE: 42K03"
     )
 
-    message = str(foreign_folder(text))
+    message = query_error(Exception(text))
 
     assert message.startswith("spec.application.pipeline.sink.options.path: the folder of the sink")
     assert "Set path back, or start over with another checkpointLocation" in message
-    assert foreign_folder("[BATCH_METADATA_NOT_FOUND] Unable to find batch 7") is None
+    other = "[BATCH_METADATA_NOT_FOUND] Unable to find batch 7"
+    assert query_error(Exception(other)) == other

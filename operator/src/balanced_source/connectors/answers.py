@@ -8,7 +8,7 @@ return.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from balanced_source.api import STOP, AsyncCall, CallFailure, SourceSplit, SplitId
 from balanced_source.errors import (
@@ -17,11 +17,9 @@ from balanced_source.errors import (
     TransientDiscoveryError,
     in_short,
 )
+from balanced_source.names import shown_value
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
-
-SHOWN: Final = 100
-"""Characters of a value that a message quotes at most."""
 
 
 class WrongAnswer(NamedTuple):
@@ -67,7 +65,7 @@ def faults_of_ids(ids: Collection[Any]) -> Iterator[WrongAnswer]:
             or not all(isinstance(part, str | int) for part in split_id)
         ):
             yield WrongAnswer(
-                f"{_shown(split_id)} as the id of a split",
+                f"{shown_value(split_id)} as the id of a split",
                 "ids that are tuples of str and int, and not empty",
             )
             return
@@ -76,7 +74,7 @@ def faults_of_ids(ids: Collection[Any]) -> Iterator[WrongAnswer]:
     if len(examples) > 1:
         one, other, *_ = examples.values()
         yield WrongAnswer(
-            f"the ids {_shown(one)} and {_shown(other)}",
+            f"the ids {shown_value(one)} and {shown_value(other)}",
             "ids of the same length, with the same type at each place",
         )
 
@@ -112,7 +110,7 @@ def _faults_of_splits(
         if not isinstance(split, SourceSplit):
             yield WrongAnswer(f"a {type(split).__name__} among the splits", "splits alone")
             return
-        name = f"split {_shown(split.split_id)}"
+        name = f"split {shown_value(split.split_id)}"
         if asked is not None and split.split_id not in asked:
             yield WrongAnswer(name, "splits that the call names alone, with the same ids")
         for what, value in (
@@ -121,16 +119,11 @@ def _faults_of_splits(
         ):
             if value is not None and type(value) is not int:
                 yield WrongAnswer(
-                    f"{what} {_shown(value)} of {name}", "positions that are int or None"
+                    f"{what} {shown_value(value)} of {name}", "positions that are int or None"
                 )
     ids = [split.split_id for split in found]
     if asked is None:
         yield from faults_of_ids(ids)
     # The later one would win, and the records between the two positions would be lost.
     if twice := [split_id for split_id, count in Counter(ids).items() if count > 1]:
-        yield WrongAnswer(f"split {_shown(twice[0])} more than once", "each split once")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+        yield WrongAnswer(f"split {shown_value(twice[0])} more than once", "each split once")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from balanced_source.api import Json
-from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, in_short
 from balanced_source.names import shown
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ def _plain(value: Json) -> str:
 
 def _named(error: Exception) -> str:
     """An error of Python in a message: short, whatever it quotes."""
-    return shown(f"{type(error).__name__}: {error}")
+    return shown(in_short(error))
 
 
 def canonical(value: Json) -> str:

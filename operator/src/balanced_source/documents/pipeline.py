@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar, assert_never
 
 from balanced_source.api import Json
 from balanced_source.documents.envelope import MALFORMED
-from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, in_short
 
 VERSION: Final = 2
 """Newest version that `from_json` reads."""
@@ -152,9 +152,7 @@ def from_json(data: Json) -> Pipeline:
             raise IncompatibleVersionError("the pipeline", found=version, supported=VERSION)
         return _from_json(data)
     except MALFORMED as error:
-        raise CorruptDocumentError(
-            f"the pipeline is malformed: {type(error).__name__}: {error}"
-        ) from error
+        raise CorruptDocumentError(f"the pipeline is malformed: {in_short(error)}") from error
 
 
 def encode(pipeline: Pipeline) -> str:

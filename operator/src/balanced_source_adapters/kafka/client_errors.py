@@ -16,7 +16,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_adapters.kafka.offsets import ListedOffsets
-from balanced_source_adapters.kafka.property_names import nearest
+from balanced_source_adapters.kafka.property_names import nearest_property
 
 ADDRESSES: Final = (
     "the addresses of its brokers (bootstrapServers; as an option kafka.bootstrap.servers)"
@@ -188,7 +188,7 @@ def _may_speak_another(error: KafkaError, complaint: KafkaError | None) -> bool:
 
 def _suggestion(error: KafkaError) -> str:
     unknown = _UNKNOWN.search(error.str())
-    near = nearest(unknown[1]) if unknown else None
+    near = nearest_property(unknown[1]) if unknown else None
     return f" (did you mean {near}?)" if near else ""
 
 

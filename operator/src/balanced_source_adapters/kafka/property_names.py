@@ -1,7 +1,8 @@
 """Names of properties that a message can suggest: the client library does not list its own."""
 
-import difflib
 from typing import Final
+
+from balanced_source_adapters.suggestions import nearest
 
 NAMES: Final = frozenset(
     {
@@ -90,7 +91,6 @@ _NEAR: Final = 0.8
 """Similarity from which a name is suggested: many properties share their parts."""
 
 
-def nearest(name: str) -> str | None:
+def nearest_property(name: str) -> str | None:
     """Return the known property whose name is most like this one; None if none is."""
-    near = difflib.get_close_matches(name, sorted(NAMES), n=1, cutoff=_NEAR)
-    return near[0] if near else None
+    return nearest(name, sorted(NAMES), cutoff=_NEAR)

@@ -37,8 +37,13 @@ class _Lines:
 
     def __call__(self, view: SourceView, progress: QueryProgress) -> None:
         """Print a line for each piece of news."""
-        news = (self._started(progress), self._noted(view), self._read(view, progress))
-        for line in (*news[0], *news[1], *self._rescaled(view), *news[2]):
+        news = (
+            *self._started(progress),
+            *self._noted(view),
+            *self._rescaled(view),
+            *self._read(view, progress),
+        )
+        for line in news:
             self._console.print(line, soft_wrap=True, markup=False, highlight=False)
 
     def _started(self, progress: QueryProgress) -> Iterator[str]:

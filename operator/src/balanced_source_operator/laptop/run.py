@@ -16,7 +16,7 @@ from balanced_source_operator.laptop.changes import pending_changes
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.laptop.look import LocalLook
 from balanced_source_operator.laptop.sink_folder import check_sink_folder
-from balanced_source_operator.local import UID, LocalOperator, name_in, read_manifest, read_spec
+from balanced_source_operator.local import UID, LocalOperator, read_name, read_spec
 from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
@@ -59,7 +59,7 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
     """
     # Before anything is started or written: what is missing is said at once.
     with located(file):
-        name, spec = _name(file), read_spec(file)
+        name, spec = read_name(file), read_spec(file)
         environment = local_environment(name, spec, file)
     check_prerequisites()
     with located(file):
@@ -116,12 +116,6 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
         reader_options(spec),
     )
     return replace(found, secrets_dir=str(file.parent.absolute()))
-
-
-def _name(file: Path) -> str:
-    if not (name := name_in(read_manifest(file))):
-        raise InvalidSpecError("must have a name", field=f"{file}: metadata")
-    return name
 
 
 @contextmanager

@@ -14,7 +14,12 @@ from typing import Any, Final
 from balanced_source.api import AsyncCall, CallCodec, Problem
 from balanced_source.documents.calls import MAX_PAGES, CallAnswer, CallError, WantedCall, joined
 from balanced_source.documents.report import HostReport
-from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.errors import (
+    DiscoveryError,
+    RefusedDiscoveryError,
+    TransientDiscoveryError,
+    in_short,
+)
 from balanced_source.reasons import Reason
 
 PATIENCE: Final = 120.0
@@ -151,7 +156,7 @@ class CallsThroughDriver:
                 self._codec.result_from_json(asked.call, joined(asked.pages, asked.digest))
             )
         except Exception as error:  # noqa: BLE001 - a driver may write anything
-            asked.answer.set_exception(_unreadable(asked, f"{type(error).__name__}: {error}"))
+            asked.answer.set_exception(_unreadable(asked, in_short(error)))
 
 
 def _unreadable(asked: _Asked, why: str) -> DiscoveryError:

@@ -1,13 +1,14 @@
 """What the operator says of itself when a turn failed, or when it is not alone."""
 
 from balanced_source.api import Problem
+from balanced_source.errors import in_short
 from balanced_source.reasons import Reason
 
 
 def internal_error(error: Exception) -> str:
     """Return the sentence for an error that no one expected."""
     return (
-        f"The operator failed with {type(error).__name__}: {error}. It starts over from the stored"
+        f"The operator failed with {in_short(error)}. It starts over from the stored"
         " state and retries automatically; the running query is untouched. Report this message and"
         " the operator's log"
     )

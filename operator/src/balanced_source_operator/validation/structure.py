@@ -3,10 +3,10 @@
 Defaults, types, bounds, unknown fields, CEL rules.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_operator.validation.cel_rules import broken_rule, matches
 from balanced_source_operator.validation.findings import Finding, Path, quoted
 
@@ -108,8 +108,8 @@ def _fields(value: dict[str, Any], schema: Schema, path: Path) -> Iterator[Findi
 
 
 def _similar(name: str, fields: Mapping[str, Schema]) -> str:
-    near = difflib.get_close_matches(str(name), list(fields), n=1)
-    return f"; did you mean {near[0]}?" if near else f" (there are: {', '.join(fields)})"
+    near = nearest(str(name), fields)
+    return f"; did you mean {near}?" if near else f" (there are: {', '.join(fields)})"
 
 
 def _bounds(value: Any, schema: Schema, path: Path) -> Iterator[Finding]:

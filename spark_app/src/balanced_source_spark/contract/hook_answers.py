@@ -12,9 +12,7 @@ from typing import Any, Final
 from balanced_source.api import SplitId
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import SplitEnd
-
-SHOWN: Final = 100
-"""Characters of a wrong value that a message shows."""
+from balanced_source.names import shown_value
 
 
 def check_answer(hook: str, arguments: tuple[Any, ...], found: object) -> None:
@@ -32,10 +30,13 @@ def check_answer(hook: str, arguments: tuple[Any, ...], found: object) -> None:
 def _check_ends(_: tuple[Any, ...], found: Any) -> None:
     for split_id, end in found.items():
         if not isinstance(end, SplitEnd):
-            raise TypeError(f"it returned {_shown(end)} for {_shown(split_id)}: return a SplitEnd")
+            raise TypeError(
+                f"it returned {shown_value(end)} for {shown_value(split_id)}: return a SplitEnd"
+            )
         if type(end.end) is not int:
             raise TypeError(
-                f"the end of {_shown(split_id)} is {_shown(end.end)}: return a whole number"
+                f"the end of {shown_value(split_id)} is {shown_value(end.end)}: return a whole"
+                " number"
             )
 
 
@@ -43,7 +44,8 @@ def _check_event_times(_: tuple[Any, ...], found: Any) -> None:
     for split_id, time in found.items():
         if time is not None and not isinstance(time, RecordTime):
             raise TypeError(
-                f"it returned {_shown(time)} for {_shown(split_id)}: return a RecordTime or None"
+                f"it returned {shown_value(time)} for {shown_value(split_id)}: return a RecordTime"
+                " or None"
             )
 
 
@@ -58,20 +60,17 @@ def _check_admitted(arguments: tuple[Any, ...], found: Any) -> None:
         )
     for split_id, position in found.items():
         least = held[split_id]
-        # Nearly always one comparison decides: this runs for each split of each micro-batch.
-        if type(position) is not int or not (
-            least <= position <= max(least, reachable.get(split_id, least))
-        ):
-            most = max(least, reachable.get(split_id, least))
+        most = max(least, reachable.get(split_id, least))
+        if type(position) is not int or not least <= position <= most:
             raise ValueError(
-                f"the position of {_shown(split_id)} is {_shown(position)}: return a whole number"
-                f" from {least} to {most}"
+                f"the position of {shown_value(split_id)} is {shown_value(position)}: return a"
+                f" whole number from {least} to {most}"
             )
 
 
 def _check_scope(_: tuple[Any, ...], found: object) -> None:
     if not isinstance(found, str):
-        raise TypeError(f"it returned {_shown(found)}: return a text")
+        raise TypeError(f"it returned {shown_value(found)}: return a text")
 
 
 _TABLES: Final = frozenset({"ends", "event_times", "admit", "with_former"})
@@ -85,8 +84,3 @@ _CHECKS: Final[Mapping[str, Callable[[tuple[Any, ...], Any], None]]] = MappingPr
         "scope_of": _check_scope,
     }
 )
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

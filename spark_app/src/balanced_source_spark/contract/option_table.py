@@ -1,12 +1,12 @@
 """Declares the options of a kind of source, and checks the names that a user has given."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_adapters.version import documentation
 
 ANY: Final = "*"
@@ -159,5 +159,5 @@ def _hint(name: str, known: Iterable[Option]) -> str:
     declared = {
         option.name.lower(): option.name for option in known if not option.name.endswith(ANY)
     }
-    near = difflib.get_close_matches(name, declared, n=1)
-    return f" (did you mean {declared[near[0]]}?)" if near else ""
+    near = nearest(name, declared)
+    return f" (did you mean {declared[near]}?)" if near else ""

@@ -3,11 +3,11 @@
 Keys of the mappings are lower case; the names in calls are the documented ones.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 
 from balanced_source import durations
 from balanced_source.names import shown
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_spark.contract.option_table import rejected
 
 
@@ -72,8 +72,8 @@ def one_of(value: str, known: Iterable[str]) -> str:
     It suggests the nearest one.
     """
     names = list(known)
-    near = difflib.get_close_matches(value, names, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = nearest(value, names)
+    hint = f"; did you mean {near}?" if near else ""
     return f"expected one of {', '.join(names)}, not {shown(value)}{hint}"
 
 
