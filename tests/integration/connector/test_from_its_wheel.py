@@ -155,7 +155,7 @@ def test_its_page_names_its_options_and_fields(installed: Installed) -> None:
 
     assert done.returncode == 0, done.stderr
     assert "From the package `balanced-source-httplog 1.0.0`." in done.stdout
-    assert "| `url` |  | Address of the API. |" in done.stdout
+    assert "| `url` | required | Address of the API. |" in done.stdout
     assert "| `journalLocation` |" in done.stdout
     assert "| `spec.source.custom.config.url` | string | required |" in done.stdout
 
