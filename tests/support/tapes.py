@@ -138,6 +138,8 @@ class Shelf:
         stops: tape → where it ends for good.
         ends: the same, for tapes of which only reading tells that they end.
         begins: tape → first record that is still there; 0 for all others.
+        gives_up: a reader ends a split with a stop after so many fetches, wherever it is then: a
+            mistake.
         reads: how often a reader has begun.
         timed: tapes whose readers know how far they are behind in time.
     """
@@ -146,6 +148,7 @@ class Shelf:
     stops: dict[str, int] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
     begins: dict[str, int] = field(default_factory=dict)
+    gives_up: int | None = None
     reads: int = 0
     timed: set[str] = field(default_factory=set)
 
@@ -176,9 +179,11 @@ class TapeReader(SplitReader[int, TapeSplit]):
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._splits: dict[SplitId, TapeSplit] = {}
+        self._fetches = 0
 
     def fetch(self) -> RecordsBySplits[int]:
         found: dict[SplitId, Sequence[int]] = {}
+        self._fetches += 1
         for split_id, split in self._splits.items():
             end = min(
                 split.next + 2,
@@ -194,6 +199,7 @@ class TapeReader(SplitReader[int, TapeSplit]):
             s
             for s, split in self._splits.items()
             if split.next in (split.stop, ends.get(split.name))
+            or (split.stop is not None and self._fetches == self._shelf.gives_up)
         ]
         for split_id in done:
             del self._splits[split_id]

@@ -47,7 +47,8 @@ OPTIONS: Final = (
         default="`100`",
         meaning=(
             "Micro-batches whose records are kept. At least"
-            " `spark.sql.streaming.minBatchesToRetain`, which the packaged application takes."
+            " `spark.sql.streaming.minBatchesToRetain`, which the packaged application takes. With"
+            " fewer, a Spark checkpoint that is restored from an older copy is rejected."
         ),
     ),
     Option(

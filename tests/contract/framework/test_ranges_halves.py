@@ -1,6 +1,7 @@
 """Halves whose tasks get ranges keep the contract: files of lines, and a table of columns."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,8 +12,10 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.host import SplitRange
+from balanced_source.testing.planner_hooks import HooksContext
 from balanced_source.testing.ranges_half import RangesHalfContract, Row
 from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.files.half import FilesSparkHalf
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.partition import ReaderPartition
@@ -21,6 +24,7 @@ from balanced_source_spark.partition import ReaderPartition
 class FilesContract(RangesHalfContract):
     """Two files in a folder of the test."""
 
+    has_stops = True
     folder: Path
     kind_of_file: Format
     options: ClassVar[dict[str, str]]
@@ -128,3 +132,21 @@ def test_the_suite_finds_a_half_that_reads_a_range_twice(
 
     with pytest.raises(AssertionError):
         suite.test_every_record_of_a_range_comes_once_in_its_order()
+
+
+def test_the_suite_finds_hooks_that_hold_a_split_back(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    suite = TestText()
+    suite.write(tmp_path)
+    monkeypatch.setattr(TestText, "folder", tmp_path, raising=False)
+    hooks = suite.hooks()
+    monkeypatch.setattr(hooks, "admit", lambda held, _, **__: held)
+    monkeypatch.setattr(suite, "hooks", lambda: hooks)
+
+    with pytest.raises(AssertionError):
+        suite.test_a_micro_batch_ends_between_what_is_held_and_what_is_reachable()
+
+
+def test_the_stand_in_has_what_hooks_may_use() -> None:
+    assert {f.name for f in fields(HooksContext)} == {f.name for f in fields(PlannerContext)}

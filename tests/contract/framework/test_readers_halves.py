@@ -116,7 +116,7 @@ class TestTapes(ReadersHalfContract):
 
     def half(self) -> TapeHalf:
         shelf = Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}, timed={"a"})
-        return TapeHalf(shelf, honours_stops=self.honours_stops)
+        return TapeHalf(shelf, honours_stops=self.honours_stops, knows_ends=not self.honours_stops)
 
     def query(self) -> Query[None]:
         return QUERY
@@ -155,12 +155,32 @@ class Stuck(TapeHalf):
         return super().rows([*records, *records])
 
 
+class Early(TapeHalf):
+    """Says that a split ends before its last record."""
+
+    def __init__(self) -> None:
+        super().__init__(Shelf(lengths={"a": 9, "b": 4}), knows_ends=True)
+
+    def hooks(self, context: Any) -> Any:
+        self.shelf.lengths["a"] = 8
+        return super().hooks(context)
+
+
+class GivesUp(TapeHalf):
+    """Ends a split that has a stop before it is there."""
+
+    def __init__(self) -> None:
+        super().__init__(Shelf(lengths={"a": 9, "b": 4}, gives_up=1))
+
+
 @pytest.mark.parametrize(
     ("half", "test"),
     [
         (Repeating(), "test_positions_are_numbers_that_grow_behind_each_record"),
         (Stuck(Shelf(lengths={"a": 9, "b": 4})), "test_every_record_is_a_row_in_its_order"),
         (TapeHalf(Shelf(lengths={"a": 8, "b": 4})), "test_every_record_is_a_row_in_its_order"),
+        (Early(), "test_the_end_of_a_split_is_behind_its_last_record"),
+        (GivesUp(), "test_a_sealed_range_is_read_again_record_by_record"),
     ],
 )
 def test_the_suite_finds_a_half_that_does_not_keep_the_contract(

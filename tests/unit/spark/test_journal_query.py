@@ -273,54 +273,6 @@ def test_a_source_without_known_ends_is_polled_in_its_interval(make: Make) -> No
     assert not any([query.trigger() for _ in range(20)][2:]), "one looks for more, then it waits"
 
 
-@pytest.mark.parametrize("knows_ends", [False, True])
-def test_a_query_that_ends_by_itself_reads_all_available_records(
-    make: Make, *, knows_ends: bool
-) -> None:
-    query = make(TapeHalf(shelf(), knows_ends=knows_ends))
-    query.planner.prepareForTriggerAvailableNow()
-    while query.trigger():
-        if knows_ends:
-            query.half.shelf.lengths["tape-0"] += 1  # it grows faster than it is read
-
-    expected = shelf().records()
-    assert query.records.keys() >= expected
-    if knows_ends:
-        assert query.records == Counter(expected)
-
-
-@pytest.mark.parametrize("is_single", [False, True])
-def test_such_a_query_ends_exactly_where_it_should_although_the_reader_ignores_stops(
-    make: Make, *, is_single: bool
-) -> None:
-    """There is much more by the time it reads."""
-    expected = shelf(length=30).records()
-    query = make(TapeHalf(shelf(length=30), knows_ends=True, honours_stops=False))
-    query.planner.prepareForTriggerAvailableNow()
-    query.half.shelf.lengths = dict.fromkeys(query.half.shelf.lengths, 500)
-    if is_single:
-        assert query.once()
-    else:
-        while query.trigger():
-            pass
-
-    assert query.records == Counter(expected)
-
-
-@pytest.mark.parametrize("knows_ends", [False, True])
-def test_one_micro_batch_reads_everything_whatever_the_limit(
-    make: Make, *, knows_ends: bool
-) -> None:
-    query = make(TapeHalf(shelf(), knows_ends=knows_ends), max_records=1)
-    assert query.once()
-    assert query.records == Counter(shelf().records())
-    query.restart()
-
-    query.half.shelf.lengths["tape-0"] += 3
-    assert query.once()
-    assert query.records == Counter(query.half.shelf.records())
-
-
 def test_splits_that_end_are_finished_and_the_query_with_them(make: Make) -> None:
     """Read up to their stops, though there is more; then a closing micro-batch, once per life."""
     world = shelf(length=12)

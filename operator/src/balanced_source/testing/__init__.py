@@ -10,6 +10,7 @@ import pytest
 _SUITES = (
     "assigner",
     "enumerator",
+    "planner_hooks",
     "ranges_half",
     "readers_half",
     "serializer",

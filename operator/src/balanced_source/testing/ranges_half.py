@@ -9,21 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from balanced_source.api import SplitId
 from balanced_source.host import SplitRange
+from balanced_source.testing.planner_hooks import PlannerHooksContract
 
 Row = Mapping[str, Any]
 
 
-class RangesHalfContract:
+class RangesHalfContract(PlannerHooksContract):
     """Derive, implement the hooks, and name the class ``Test…``."""
-
-    def half(self) -> Any:
-        """The half under test."""
-        raise NotImplementedError
-
-    def query(self) -> Any:
-        """A `Query` for it, as `read_options` and the options of a user make it."""
-        raise NotImplementedError
 
     def partition(self, ranges: tuple[SplitRange, ...]) -> Any:
         """A `ReaderPartition` with these ranges, and with what `Source.reader_settings` returns."""
@@ -77,6 +71,15 @@ class RangesHalfContract:
 
         assert len({tuple(batch.schema.names) for batch in batches}) == 1
         assert batches[0].schema.names == list(self.rows(self.ranges()[0])[0])
+
+    def _settings(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.partition(()).settings
+        return found
+
+    def _bounds(self) -> Mapping[SplitId, tuple[int, int]]:
+        return {
+            whole.split_id: (int(whole.start or 0), int(whole.end or 0)) for whole in self.ranges()
+        }
 
     def _batches(self, *ranges: SplitRange) -> Any:
         return self.half().task_reader(self.query())().read(self.partition(ranges))

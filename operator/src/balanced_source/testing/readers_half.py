@@ -15,22 +15,15 @@ from typing import Any
 
 from balanced_source.api import STOP, Json, Position, SplitId
 from balanced_source.reader import SplitOutputs
+from balanced_source.testing.planner_hooks import PlannerHooksContract
 from balanced_source.testing.source_reader import DEADLINE, Context
 from balanced_source.testing.waiting import wait_until
 
 Row = Mapping[str, Any]
 
 
-class ReadersHalfContract:
+class ReadersHalfContract(PlannerHooksContract):
     """Derive, implement the hooks, and name the class ``Test…``."""
-
-    def half(self) -> Any:
-        """The half under test."""
-        raise NotImplementedError
-
-    def query(self) -> Any:
-        """A `Query` for it, as `read_options` and the options of a user make it."""
-        raise NotImplementedError
 
     def settings(self) -> Mapping[str, Any]:
         """What `Source.reader_settings` returns."""
@@ -128,7 +121,7 @@ class ReadersHalfContract:
         """Whether the reader honours `STOP` or not: the task ends it where it was sealed."""
         for split_id in self.splits():
             rows, positions = self.rows(split_id), self._positions(split_id)
-            for count in sorted({1, len(rows) // 2, len(rows) - 1}):
+            for count in sorted({1, len(rows) // 2, len(rows) - 1, len(rows)}):
                 task = _Task(self, [split_id], stops={split_id: positions[count - 1]})
                 assert task.read(count) == rows[:count]
                 assert task.position(split_id) in (positions[count - 1], None), (
@@ -166,6 +159,12 @@ class ReadersHalfContract:
             _Task(self, [split_id]).read(count)
 
         assert _Task(self, [split_id]).read(len(self.rows(split_id))) == self.rows(split_id)
+
+    def _settings(self) -> Mapping[str, Any]:
+        return self.settings()
+
+    def _bounds(self) -> Mapping[SplitId, tuple[int, int]]:
+        return {s: (int(self.first(s) or 0), self._positions(s)[-1]) for s in self.splits()}
 
     def _one(self) -> SplitId:
         return next(iter(self.splits()))

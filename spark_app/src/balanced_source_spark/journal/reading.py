@@ -124,6 +124,7 @@ class Reading:
         self._at: dict[SplitId, Position] = dict(share.starts)
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
+        self._released: set[SplitId] = set()
         self._empty = 0
         self._splits = [
             checked_split(half, s, p, self._attributes(s)) for s, p in share.starts.items()
@@ -303,20 +304,31 @@ class Reading:
             split.position for split in self._reader.snapshot_state(1) if split.split_id == split_id
         )
         self._at[split_id] = next(ends, self._at.get(split_id))
+        self._released.add(split_id)
 
     def _is_at(self, split_id: SplitId) -> bool:
         return (self._at[split_id] or 0) >= (self._stops[split_id] or 0)
 
     def _finish(self, split_id: SplitId) -> None:
-        """A split is read to its end; a stop that it was given here is not a end of its own."""
+        """The reader has ended a split: at the split's own end, or at a stop that was set here."""
         self._left.discard(split_id)
         stop = self._share.attributes.get(split_id, {}).get(STOP)
         if split_id in self._stops and self._stops[split_id] != stop:
-            self._at[split_id] = self._stops[split_id]
+            if not self._is_short(split_id):
+                self._at[split_id] = self._stops[split_id]
             return
         self._finished.add(split_id)
         if stop is not None:
             self._at[split_id] = stop
+
+    def _is_short(self, split_id: SplitId) -> bool:
+        """Whether a split was ended before its stop, and the rest may still be there.
+
+        Then the next micro-batch looks again. If nothing comes there, nothing is there: positions
+        may have gaps. Where the reader has not said where it ended the split, its word counts.
+        """
+        has_moved = self._at[split_id] != self._share.starts[split_id]
+        return has_moved and split_id in self._released and not self._is_at(split_id)
 
     def _attributes(self, split_id: SplitId) -> Mapping[str, Any]:
         known = self._share.attributes.get(split_id, {})

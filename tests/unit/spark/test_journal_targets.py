@@ -1,0 +1,85 @@
+"""A query with a journal that ends by itself reads exactly what was there when it began."""
+
+from collections import Counter
+
+import pytest
+
+from support.journal_query import Make
+from support.tapes import TapeHalf, shelf
+
+
+@pytest.mark.parametrize("knows_ends", [False, True])
+def test_a_query_that_ends_by_itself_reads_all_available_records(
+    make: Make, *, knows_ends: bool
+) -> None:
+    query = make(TapeHalf(shelf(), knows_ends=knows_ends))
+    query.planner.prepareForTriggerAvailableNow()
+    while query.trigger():
+        if knows_ends:
+            query.half.shelf.lengths["tape-0"] += 1  # it grows faster than it is read
+
+    expected = shelf().records()
+    assert query.records.keys() >= expected
+    if knows_ends:
+        assert query.records == Counter(expected)
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_such_a_query_ends_exactly_where_it_should_although_the_reader_ignores_stops(
+    make: Make, *, is_single: bool
+) -> None:
+    """There is much more by the time it reads."""
+    expected = shelf(length=30).records()
+    query = make(TapeHalf(shelf(length=30), knows_ends=True, honours_stops=False))
+    query.planner.prepareForTriggerAvailableNow()
+    query.half.shelf.lengths = dict.fromkeys(query.half.shelf.lengths, 500)
+    if is_single:
+        assert query.once()
+    else:
+        while query.trigger():
+            pass
+
+    assert query.records == Counter(expected)
+
+
+@pytest.mark.parametrize("is_single", [False, True])
+def test_a_reader_that_ends_a_split_before_its_target_loses_nothing(
+    make: Make, *, is_single: bool
+) -> None:
+    """The rest comes in later micro-batches: a target is no end that the source has confirmed."""
+    world = shelf(length=12)
+    world.gives_up = 2
+    query = make(TapeHalf(world, knows_ends=True), max_records=None)
+    query.planner.prepareForTriggerAvailableNow()
+    for _ in range(10):
+        _ = query.once() if is_single else query.trigger()
+        if is_single:  # the next run of the program
+            query.restart()
+
+    assert query.records == Counter(world.records())
+
+
+def test_records_that_are_missing_before_a_target_end_no_query_early(make: Make) -> None:
+    """Of `tape-0` nothing is there up to the target: no reader will ever come nearer to it."""
+    world = shelf(length=12)
+    world.begins = {"tape-0": 12}
+    query = make(TapeHalf(world, knows_ends=True))
+    query.planner.prepareForTriggerAvailableNow()
+    ran = [query.trigger() for _ in range(20)]
+
+    assert query.records == Counter((name, n) for name, n in world.records() if name != "tape-0")
+    assert not ran[-1], "it has ended"
+
+
+@pytest.mark.parametrize("knows_ends", [False, True])
+def test_one_micro_batch_reads_everything_whatever_the_limit(
+    make: Make, *, knows_ends: bool
+) -> None:
+    query = make(TapeHalf(shelf(), knows_ends=knows_ends), max_records=1)
+    assert query.once()
+    assert query.records == Counter(shelf().records())
+    query.restart()
+
+    query.half.shelf.lengths["tape-0"] += 3
+    assert query.once()
+    assert query.records == Counter(query.half.shelf.records())
