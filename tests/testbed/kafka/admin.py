@@ -8,6 +8,7 @@ from confluent_kafka import (
     IsolationLevel,
     KafkaException,
     Producer,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import (
@@ -123,6 +124,11 @@ class KafkaAdmin:
         """The nodes that are in sync for any partition of a topic."""
         partitions = self.client.list_topics(topic, timeout=_TIMEOUT).topics[topic].partitions
         return set().union(*(partition.isrs for partition in partitions.values()))
+
+    def topic_id(self, topic: str) -> str:
+        """What tells a topic from a former one with the same name."""
+        futures = self.client.describe_topics(TopicCollection([topic]), request_timeout=_TIMEOUT)
+        return str(futures[topic].result(timeout=_TIMEOUT).topic_id)
 
     def prefer_leaders(self, topic: str) -> None:
         """Let the first replica of each partition lead; not an error where it does already."""
