@@ -26,13 +26,6 @@ class Limits(NamedTuple):
     each: int
 
 
-OWN_NAMES = {"spec", "spec.py", "files", "kafka", "kinesis", "examples"}
-"""Folders and files whose classes may be called as one elsewhere.
-
-A model of the manifest is called like the value that it becomes, and connectors do not see each
-other.
-"""
-
 RIDDLES = {"told", "said", "mine", "life"}
 """Names in the product that do not say what they hold; docs/development.md."""
 
@@ -88,11 +81,9 @@ def _too_long(kind: str, found: list[tuple[int, str]]) -> Iterator[str]:
 def _named_twice() -> Iterator[str]:
     where = defaultdict[str, list[str]](list)
     for file in _files(PRODUCT):
-        path = file.relative_to(ROOT)
-        if OWN_NAMES.isdisjoint(path.parts):
-            for node in ast.parse(file.read_text()).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    where[node.name].append(f"{path}:{node.lineno}")
+        for node in ast.parse(file.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                where[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
     for name, places in where.items():
         if len(places) > 1:
             yield f"class {name} has more than one meaning: {', '.join(places)}"

@@ -15,7 +15,7 @@ from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.kube.reviews import User
 from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from support.stage import Stage
 from testbed.ports import LOOPBACK
 
@@ -42,7 +42,7 @@ class Reviewer:
 
 def seen_source(
     *, readers: int = 2, splits: int = 6, epoch: int = 4, topic: str = "orders", **changes: Any
-) -> Seen:
+) -> SourceMoment:
     """A source that reads; its lag differs from split to split, and the last one's is unknown."""
     ids = [("main", topic, number) for number in range(splits)]
     owners = {split: number % readers for number, split in enumerate(ids)}
@@ -74,11 +74,13 @@ def seen_source(
         "lag": None,
     }
     assignment = Assignment(epoch=epoch, parallelism=readers, incarnations={"0": 1}, owners=owners)
-    seen = Seen(desired=readers, status=status, assignment=assignment, reports={"0": report})
+    seen = SourceMoment(
+        desired=readers, status=status, assignment=assignment, reports={"0": report}
+    )
     return replace(seen, **changes)
 
 
-def with_state(seen: Seen) -> Seen:
+def with_state(seen: SourceMoment) -> SourceMoment:
     """The same with a source and a state, so that it has plans."""
     stage = Stage(readers=2).topic("orders", 6).operator_starts().registers(0).discovers()
     coordinator = stage.operator.coordinator
@@ -86,7 +88,12 @@ def with_state(seen: Seen) -> Seen:
 
 
 def put(
-    board: StatusBoard, seen: Seen, *, namespace: str = "shop", name: str = "orders", uid: str = "u"
+    board: StatusBoard,
+    seen: SourceMoment,
+    *,
+    namespace: str = "shop",
+    name: str = "orders",
+    uid: str = "u",
 ) -> None:
     """A turn of a source."""
     board.turned(Identity(namespace=namespace, name=name, uid=uid), lambda: seen)

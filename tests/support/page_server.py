@@ -18,7 +18,7 @@ from balanced_source_operator.page import server
 from balanced_source_operator.page.access import ConfiguredToken, Everybody
 from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.page.server import StatusPage, serving
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from support.page_scene import put, seen_source, with_state
 from testbed.ports import LOOPBACK
 
@@ -50,7 +50,7 @@ class _Scene:
         """Let the source have a turn."""
         put(self.board, self._read(seen_source(**source)))
 
-    def _read(self, seen: Seen) -> Seen:
+    def _read(self, seen: SourceMoment) -> SourceMoment:
         """A later report than the one before: each split is further."""
         report = seen.reports["0"]
         passed = int(self._now - 1_800_000_000)

@@ -19,7 +19,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import to_source
-from balanced_source_operator.kafka.spec.offsets import StartType, StopType
+from balanced_source_operator.kafka.spec.offsets import StartingOffsetsType, StopType
 from support.builders import make_spec, spec_json
 
 NO_RECORD = {"type": "Timestamp", "timestamp": 5, "reset": "None"}
@@ -129,12 +129,12 @@ def test_invalid_values_are_rejected_with_their_path(
     assert caught.value.field == f"spec.source.kafka.{field}"
 
 
-@pytest.mark.parametrize("kind", StartType)
-def test_every_type_of_start_is_a_start_of_its_own(kind: StartType) -> None:
+@pytest.mark.parametrize("kind", StartingOffsetsType)
+def test_every_type_of_start_is_a_start_of_its_own(kind: StartingOffsetsType) -> None:
     """A type that no one thought of must fail here, not become one of the others."""
     others = {
         other: source(startingOffsets=_example(other)).starting_offsets
-        for other in StartType
+        for other in StartingOffsetsType
         if other != kind
     }
 
@@ -172,7 +172,7 @@ def test_every_choice_for_partitions_that_are_not_listed(unlisted: str, want: An
     assert made.starting_offsets == PerPartition(listed={("t", 0): AtOffset(5)}, default=want)
 
 
-def _example(kind: StartType | StopType) -> dict[str, Any]:
+def _example(kind: StartingOffsetsType | StopType) -> dict[str, Any]:
     more: dict[str, dict[str, Any]] = {
         "Committed": {"group": "g"},
         "Timestamp": {"timestamp": 5},

@@ -2,7 +2,7 @@
 
 import pytest
 
-from balanced_source.connectors.files import FilesSource, Format, OnLoss, Store
+from balanced_source.connectors.files import FilesSource, Format, OnFileLoss, Store
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import parse_options
 
@@ -29,7 +29,7 @@ def test_the_source_of_a_query() -> None:
         kind_of_file=Format.JSON,
         discovery_interval=5.0,
         late=600.0,
-        on_loss=OnLoss.SKIP,
+        on_loss=OnFileLoss.SKIP,
         split_bytes=1000,
         ahead=3,
     )

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from balanced_source.api import CallFailure
-from balanced_source.connectors.files import File, FilesSource, Format, ListFiles, OnLoss, page_of
+from balanced_source.connectors.files import (
+    File,
+    FilesSource,
+    Format,
+    ListFiles,
+    OnFileLoss,
+    page_of,
+)
 from balanced_source.connectors.files import source as module
 from balanced_source.coordinator import CallCompleted, Effect, ExecuteCall, SourceCoordinator
 from balanced_source.errors import TransientDiscoveryError
@@ -119,7 +126,7 @@ def test_a_source_that_ends_is_listed_after_its_last_page(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize(("name", "at"), [("a", 101), ("too-late", 1)])
 def test_the_policy_decides_on_changed_and_on_too_late_files(name: str, at: int) -> None:
-    for policy in OnLoss:
+    for policy in OnFileLoss:
         made = Scene(discovery_interval=7.0, on_loss=policy, late=10.0)
         made.write("old", 50)
         made.write("a", 100)
@@ -132,7 +139,7 @@ def test_the_policy_decides_on_changed_and_on_too_late_files(name: str, at: int)
         assert made.pending == ["a", "old"] or set(made.pending) == {"a", "old"}
         made.write("new", 102)
         made.look()
-        assert ("new" in made.pending) is (policy is OnLoss.SKIP)
+        assert ("new" in made.pending) is (policy is OnFileLoss.SKIP)
 
 
 def test_a_restored_state_continues_where_it_was(scene: Scene) -> None:

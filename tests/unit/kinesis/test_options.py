@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from balanced_source.assigners import RoundRobinAssigner
-from balanced_source.connectors.kinesis import KinesisSource, OnLoss, Server, Start, StartAt
+from balanced_source.connectors.kinesis import KinesisSource, OnShardLoss, Server, Start, StartAt
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import parse_spec
@@ -28,7 +28,7 @@ def test_defaults() -> None:
     assert (made.start, made.server, made.on_loss, made.discovery_interval) == (
         Start(),
         Server(),
-        OnLoss.FAIL,
+        OnShardLoss.FAIL,
         30.0,
     )
 
@@ -52,7 +52,7 @@ def test_everything_can_be_said() -> None:
     assert made.start == Start(
         at=StartAt.SEQUENCE_NUMBERS, sequences=(("orders", "shardId-000000000001", 12),)
     )
-    assert (made.on_loss, made.discovery_interval) == (OnLoss.CONTINUE, 2.0)
+    assert (made.on_loss, made.discovery_interval) == (OnShardLoss.CONTINUE, 2.0)
     assert Start.from_json(made.start.to_json()) == made.start
 
 
@@ -136,7 +136,7 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
     assert full.start.sequences == (
         ("orders", "shardId-000000000001", 49590338271490256608559692538361571095921),
     )
-    assert (full.on_loss, full.discovery_interval) == (OnLoss.CONTINUE, 10.0)
+    assert (full.on_loss, full.discovery_interval) == (OnShardLoss.CONTINUE, 10.0)
     assert of_spec().start == Start()
     assert of_spec(startingPosition={"type": "Timestamp", "timestamp": 5}).start == Start(
         at=StartAt.AT_TIMESTAMP, time=5

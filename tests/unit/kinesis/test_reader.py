@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from balanced_source.api import SplitsAddition
-from balanced_source.connectors.kinesis import OnLoss, ShardSplit
+from balanced_source.connectors.kinesis import OnShardLoss, ShardSplit
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reader import InlineFetchers, SplitOutputs
 from balanced_source.testing.source_reader import Context
@@ -18,7 +18,7 @@ from balanced_source_adapters.kinesis.client import (
     ThrottledError,
 )
 from balanced_source_adapters.kinesis.reader import (
-    Fetched,
+    FetchedUpTo,
     Fetches,
     KinesisReader,
     ShardReader,
@@ -40,7 +40,7 @@ SHARD = "shardId-000000000000"
 class Scene:
     """A reader of one shard. Its clock continues to the time at which the shard is due."""
 
-    on_loss: OnLoss = OnLoss.FAIL
+    on_loss: OnShardLoss = OnShardLoss.FAIL
     shared: SharedShards = field(default_factory=SharedShards)
     stream: StreamInMemory = field(default_factory=StreamInMemory)
     now: float = 1000.0
@@ -202,7 +202,7 @@ def test_a_refusal_ends_the_task_with_a_sentence() -> None:
         scene.fetch()
 
 
-def lost_scene(on_loss: OnLoss, *, records: int = 3) -> Scene:
+def lost_scene(on_loss: OnShardLoss, *, records: int = 3) -> Scene:
     """So many records were read; the last of them has expired, and the one after it."""
     scene = Scene(on_loss)
     scene.put(records)
@@ -217,7 +217,7 @@ def lost_scene(on_loss: OnLoss, *, records: int = 3) -> Scene:
 @pytest.mark.scenario("P6")
 def test_records_that_expired_unread_end_the_query() -> None:
     """With `onDataLoss: Fail` the error names stream, shard and record."""
-    scene = lost_scene(OnLoss.FAIL)
+    scene = lost_scene(OnShardLoss.FAIL)
 
     with pytest.raises(
         RefusedDiscoveryError,
@@ -229,7 +229,7 @@ def test_records_that_expired_unread_end_the_query() -> None:
 @pytest.mark.scenario("P6")
 def test_records_that_expired_unread_are_skipped_if_the_user_accepts_that() -> None:
     """With `Continue` reading continues at the oldest record."""
-    scene = lost_scene(OnLoss.CONTINUE)
+    scene = lost_scene(OnShardLoss.CONTINUE)
 
     scene.fetch(2)
 
@@ -309,8 +309,8 @@ def test_how_far_a_shard_is_behind_counts_what_was_fetched_and_not_emitted() -> 
 def test_how_far_a_shard_is_behind_is_unknown_before_a_record_and_while_it_cannot_be_read() -> None:
     """Neither 0 nor a former number."""
     split = ShardSplit(stream=STREAM, shard=SHARD)
-    assert ShardState(split).millis_behind(Fetched(split.offset + 5, 1000, 0)) is None
-    assert ShardState(split).millis_behind(Fetched(split.offset, None, 0)) == 0
+    assert ShardState(split).millis_behind(FetchedUpTo(split.offset + 5, 1000, 0)) is None
+    assert ShardState(split).millis_behind(FetchedUpTo(split.offset, None, 0)) == 0
 
     scene, fetches = Scene(), Fetches()
     scene.put(1)
@@ -328,7 +328,7 @@ NO_SUCH_NUMBER = BadPositionError("no such sequence number", scope=STREAM)
 
 def test_a_start_that_the_shard_does_not_have_ends_the_query() -> None:
     """Nothing was read yet, so nothing can have expired: the user's own start is wrong."""
-    scene = Scene(OnLoss.CONTINUE)
+    scene = Scene(OnShardLoss.CONTINUE)
     scene.put(2)
     scene.stream.before = fail_once(NO_SUCH_NUMBER, at="iterator")
 
@@ -336,12 +336,12 @@ def test_a_start_that_the_shard_does_not_have_ends_the_query() -> None:
         scene.fetch()
 
 
-@pytest.mark.parametrize("on_loss", OnLoss)
-def test_a_position_that_the_shard_does_not_have_any_more_is_a_loss(on_loss: OnLoss) -> None:
+@pytest.mark.parametrize("on_loss", OnShardLoss)
+def test_a_position_that_the_shard_does_not_have_any_more_is_a_loss(on_loss: OnShardLoss) -> None:
     scene = lost_scene(on_loss, records=2)
     scene.stream.before = fail_once(NO_SUCH_NUMBER, at="iterator")
 
-    if on_loss is OnLoss.FAIL:
+    if on_loss is OnShardLoss.FAIL:
         with pytest.raises(RefusedDiscoveryError, match=r"no such .* Set onDataLoss to Continue"):
             scene.fetch()
     else:
@@ -369,6 +369,6 @@ def test_a_shard_whose_lag_is_unknown_is_left_out() -> None:
     reader = KinesisReader(Context(), InlineFetchers(lambda: Scene().reader), fetches)
     split = ShardSplit(stream=STREAM, shard=SHARD)
     reader.add_splits([split])
-    fetches.newest[split.split_id] = Fetched(split.offset + 5, 1000, 0)
+    fetches.newest[split.split_id] = FetchedUpTo(split.offset + 5, 1000, 0)
 
     assert reader.millis_behind() == {}, "nothing was emitted yet"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.connectors.kinesis import Lineage, OnLoss, Shard, Start, StartAt
+from balanced_source.connectors.kinesis import Lineage, OnShardLoss, Shard, Start, StartAt
 from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.local_run import LocalRun
 from support.shards import STREAM, ReadableSource, StreamInMemory
@@ -21,7 +21,7 @@ class Scene:
     found: list[Record] = field(default_factory=list)
     now: float = 0.0
 
-    def start(self, start: Start, *, on_loss: OnLoss = OnLoss.FAIL) -> None:
+    def start(self, start: Start, *, on_loss: OnShardLoss = OnShardLoss.FAIL) -> None:
         source = ReadableSource(
             streams=(STREAM,),
             stream=self.stream,
@@ -141,7 +141,7 @@ def test_parents_that_are_not_retained_any_more_hold_nothing_up(scene: Scene) ->
     assert scene.problems == {}
 
 
-def unread_and_expired(on_loss: OnLoss) -> Scene:
+def unread_and_expired(on_loss: OnShardLoss) -> Scene:
     scene = Scene()
     scene.start(Start(), on_loss=on_loss)
     scene.read(4)
@@ -159,7 +159,7 @@ def unread_and_expired(on_loss: OnLoss) -> Scene:
 @pytest.mark.scenario("P5")
 def test_a_shard_that_expired_unread_holds_back_its_children_and_is_reported() -> None:
     """With `onDataLoss: Fail` the problem names the stream and the shards."""
-    scene = unread_and_expired(OnLoss.FAIL)
+    scene = unread_and_expired(OnShardLoss.FAIL)
 
     assert scene.read() == []
     assert (
@@ -172,15 +172,17 @@ def test_a_shard_that_expired_unread_holds_back_its_children_and_is_reported() -
 @pytest.mark.scenario("P5")
 def test_a_shard_that_expired_unread_is_skipped_if_the_user_accepts_that() -> None:
     """With `Continue` its children are read."""
-    scene = unread_and_expired(OnLoss.CONTINUE)
+    scene = unread_and_expired(OnShardLoss.CONTINUE)
 
     assert scene.read() == list(range(6, 12))
     assert scene.problems == {}
 
 
 @pytest.mark.scenario("P7")
-@pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 6), (OnLoss.CONTINUE, 12)])
-def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("on_loss", "expected"), [(OnShardLoss.FAIL, 6), (OnShardLoss.CONTINUE, 12)]
+)
+def test_a_stream_that_was_created_again(on_loss: OnShardLoss, expected: int) -> None:
     """With `Fail` nothing of the new stream is read, with `Continue` all of it."""
     scene = Scene()
     scene.put()
@@ -194,12 +196,18 @@ def test_a_stream_that_was_created_again(on_loss: OnLoss, expected: int) -> None
     scene.put()
 
     assert len(scene.read()) == expected
-    assert ("deleted and recreated" in scene.problems.get(STREAM, "")) == (on_loss is OnLoss.FAIL)
+    assert ("deleted and recreated" in scene.problems.get(STREAM, "")) == (
+        on_loss is OnShardLoss.FAIL
+    )
 
 
 @pytest.mark.scenario("P7")
-@pytest.mark.parametrize(("on_loss", "expected"), [(OnLoss.FAIL, 12), (OnLoss.CONTINUE, 18)])
-def test_a_stream_that_was_split_and_then_created_again(on_loss: OnLoss, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("on_loss", "expected"), [(OnShardLoss.FAIL, 12), (OnShardLoss.CONTINUE, 18)]
+)
+def test_a_stream_that_was_split_and_then_created_again(
+    on_loss: OnShardLoss, expected: int
+) -> None:
     """Its first shard has an id that no one holds any more; the policy holds for it, too."""
     scene = Scene()
     scene.put()
@@ -214,7 +222,7 @@ def test_a_stream_that_was_split_and_then_created_again(on_loss: OnLoss, expecte
 
     assert len(scene.read(60)) == expected
     found = scene.problems.get(STREAM, "")
-    assert ("was deleted and recreated, and is not read" in found) == (on_loss is OnLoss.FAIL)
+    assert ("was deleted and recreated, and is not read" in found) == (on_loss is OnShardLoss.FAIL)
 
 
 @pytest.mark.scenario("P2")

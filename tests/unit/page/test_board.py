@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.page.exhibit import Exhibit
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from support.page_scene import put, seen_source
 
 KEY = ("shop", "orders")
@@ -37,7 +37,7 @@ def test_a_recreated_source_gets_an_empty_history_although_its_predecessor_ends_
 
 
 def test_a_defect_of_the_page_does_not_reach_the_operator() -> None:
-    def broken() -> Seen:
+    def broken() -> SourceMoment:
         raise ValueError("defect")
 
     board = StatusBoard()

@@ -9,7 +9,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.lags import MOST_SPLITS, to_metrics
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.page.exhibit import Exhibit
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 
 A, B = ("main", "orders", 0), ("main", "orders", 1)
 ASSIGNMENT = Assignment(epoch=4, parallelism=2, incarnations={"0": 1}, owners={A: 0, B: 1})
@@ -35,10 +35,10 @@ STATUS = {
     "message": "reading",
     "application": {"name": "orders-1", "state": "Running"},
 }
-SEEN = Seen(desired=2, status=STATUS, assignment=ASSIGNMENT, reports={"0": REPORT})
+SEEN = SourceMoment(desired=2, status=STATUS, assignment=ASSIGNMENT, reports={"0": REPORT})
 
 
-def exhibit(*looks: Seen) -> Exhibit:
+def exhibit(*looks: SourceMoment) -> Exhibit:
     made = Exhibit("shop", "orders")
     for number, seen in enumerate(looks):
         made.sample(seen, 10.0 * number)
@@ -73,11 +73,11 @@ def test_a_source_in_a_row() -> None:
 
 
 def test_before_the_first_turn_everything_is_unknown() -> None:
-    row = exhibit(Seen()).summary(Seen())
+    row = exhibit(SourceMoment()).summary(SourceMoment())
 
     assert {value for key, value in row.items() if key not in ("namespace", "name")} == {None}
-    assert exhibit(Seen()).splits(Seen())["rows"] == []
-    assert exhibit(Seen()).detail(Seen())["canPlan"] is False
+    assert exhibit(SourceMoment()).splits(SourceMoment())["rows"] == []
+    assert exhibit(SourceMoment()).detail(SourceMoment())["canPlan"] is False
 
 
 def test_zero_epochs_and_readers_are_unknown_and_no_lag_is_zero() -> None:

@@ -30,7 +30,7 @@ from balanced_source.connectors.files import (
     Format,
     Listed,
     ListFiles,
-    OnLoss,
+    OnFileLoss,
     Store,
     base_of,
     compiled,
@@ -176,7 +176,7 @@ class FilesCodec(CallCodec):
         if "measure" in data:
             known["measure"] = Measure.from_json(data["measure"])
         return ListFiles(
-            **{**known, "kind": Format(data["kind"]), "on_loss": OnLoss(data["on_loss"])}
+            **{**known, "kind": Format(data["kind"]), "on_loss": OnFileLoss(data["on_loss"])}
         )
 
     def result_to_json(self, call: AsyncCall, result: Any) -> Json:

@@ -15,7 +15,7 @@ from balanced_source.api import (
     SplitsAddition,
     SplitsChange,
 )
-from balanced_source.connectors.kinesis import OnLoss, ShardSplit
+from balanced_source.connectors.kinesis import OnShardLoss, ShardSplit
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reader import Fetchers, RecordsBySplits, SourceReaderBase, Threading
 from balanced_source_adapters.fetchers import ThreadedFetchers
@@ -60,7 +60,7 @@ class ShardClient(Protocol):
         ...
 
 
-class Fetched(NamedTuple):
+class FetchedUpTo(NamedTuple):
     """How far a shard was behind when it was fetched last.
 
     Attributes:
@@ -85,14 +85,14 @@ class Fetches:
     """
 
     tips: set[SplitId] = field(default_factory=set)
-    newest: dict[SplitId, Fetched] = field(default_factory=dict)
+    newest: dict[SplitId, FetchedUpTo] = field(default_factory=dict)
 
     def note(self, split: ShardSplit, arrived: int | None, behind: int | None) -> None:
-        """Note the newest fetch of a split; see `Fetched`."""
+        """Note the newest fetch of a split; see `FetchedUpTo`."""
         if behind is None:
             self.newest.pop(split.split_id, None)
         else:
-            self.newest[split.split_id] = Fetched(split.offset, arrived, behind)
+            self.newest[split.split_id] = FetchedUpTo(split.offset, arrived, behind)
 
     def forget(self, split_id: SplitId) -> None:
         """Forget a split that this reader was given, or has lost."""
@@ -110,7 +110,7 @@ class _Reading:
         iterator: to continue with; None: one is needed.
         former: sequence number of the record that was read last, which the iterator begins with
             once more; None: it begins behind.
-        arrived: see `Fetched`.
+        arrived: see `FetchedUpTo`.
     """
 
     split: ShardSplit
@@ -140,7 +140,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         client: ShardClient,
         *,
         server: str = "",
-        on_loss: OnLoss = OnLoss.FAIL,
+        on_loss: OnShardLoss = OnShardLoss.FAIL,
         shared: SharedShards = OF_PROCESS,
         fetches: Fetches | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -319,7 +319,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             f" read last, is not retained any more{f' ({error})' if error else ''}. Records after"
             " it may have expired unread"
         )
-        if self._on_loss is OnLoss.FAIL:
+        if self._on_loss is OnShardLoss.FAIL:
             raise RefusedDiscoveryError(
                 f"{text}. Set onDataLoss to Continue to read on from the oldest record",
                 scope=split.stream,
@@ -340,7 +340,7 @@ class ShardState:
     split: ShardSplit
     arrived: int | None = None
 
-    def millis_behind(self, fetched: Fetched) -> int | None:
+    def millis_behind(self, fetched: FetchedUpTo) -> int | None:
         """Return how far the shard is behind its newest record; None: unknown.
 
         Args:
@@ -408,7 +408,7 @@ class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
 
 
 def threaded(
-    context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnLoss
+    context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnShardLoss
 ) -> KinesisReader:
     """Return a reader with a thread for each shard; see `ShardReader` for the arguments."""
     fetches = Fetches()

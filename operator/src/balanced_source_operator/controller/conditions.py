@@ -21,7 +21,7 @@ from balanced_source_operator.controller.hosts import host_statuses, running_hos
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
 from balanced_source_operator.resources.kinds import PAUSED_ANNOTATION
-from balanced_source_operator.spec.status import ApplicationStatus, Balance, Condition, Status
+from balanced_source_operator.spec.status import ApplicationStatus, BalanceStatus, Condition, Status
 
 READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
@@ -233,10 +233,10 @@ def _ready(
     return False, why.reason, why.message
 
 
-def _balance(state: CoordinatorState[Any]) -> Balance:
+def _balance(state: CoordinatorState[Any]) -> BalanceStatus:
     counts = Counter(state.owners.values())
     loads = [counts[subtask] for subtask in range(state.parallelism)]
-    return Balance(min=min(loads), max=max(loads))
+    return BalanceStatus(min=min(loads), max=max(loads))
 
 
 def _or_else(problem: Problem | None, reason: str, message: str) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from balanced_source_operator.contract.half import (
 from balanced_source_operator.spec import (
     NO_COLUMNS,
     NO_HOSTS,
-    Assignment,
+    AssignmentSpec,
     BalancedSourceSpec,
     Strategy,
 )
@@ -205,9 +205,9 @@ def _field(kind: str) -> str:
     return f"spec.source.{kind}"
 
 
-def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:
+def _rebalance_policy(assignment: AssignmentSpec) -> RebalancePolicy:
     wanted = assignment.rebalance
-    if assignment.strategy is Strategy.HASH and wanted.mode.value == RebalanceMode.DRIFT.value:
+    if assignment.strategy is Strategy.HASH and wanted.mode is RebalanceMode.DRIFT:
         raise InvalidSpecError(
             "Drift has no meaning for strategy Hash", field="spec.assignment.rebalance.mode"
         )
@@ -217,7 +217,7 @@ def _rebalance_policy(assignment: Assignment) -> RebalancePolicy:
             f"at least {MIN_INTERVAL:.0f}s", field="spec.assignment.rebalance.minInterval"
         )
     return RebalancePolicy(
-        mode=RebalanceMode(wanted.mode.value),
+        mode=wanted.mode,
         max_imbalance=wanted.max_imbalance,
         min_interval=interval,
         max_moves=wanted.max_moves,

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from balanced_source.connectors.files import OnLoss
+from balanced_source.connectors.files import OnFileLoss
 from balanced_source_operator.contract.base import (
     LINE,
     Duration,
@@ -85,7 +85,7 @@ class Records(Model):
     """Csv: the text that means null."""
 
 
-class S3Store(Model):
+class S3StoreSpec(Model):
     """How an S3-compatible store is reached."""
 
     endpoint: Annotated[str, Field(max_length=512, pattern=ENDPOINT)] | None = None
@@ -163,7 +163,7 @@ class FilesSpec(Model):
     records: Records = Records()
     """How records are parsed."""
 
-    s3: S3Store | None = None
+    s3: S3StoreSpec | None = None
     """Access to the store of s3:// paths."""
 
     split_bytes: Annotated[int, Field(ge=65536, le=2**40)] = 67108864
@@ -193,7 +193,7 @@ class FilesSpec(Model):
     """How late a file may appear: how much older it may be than files found before (modification
     time)."""
 
-    on_loss: OnLoss = OnLoss.FAIL
+    on_loss: OnFileLoss = OnFileLoss.FAIL
     """What happens if a file changed, disappeared or arrived too late.
 
     Fail: reading stops, and a condition names the file. Skip: reading continues without the file,

@@ -71,15 +71,15 @@ def _initializer(
     chosen: spec.StartChoice | spec.StopChoice, *, unlisted: Anchor, field: str
 ) -> OffsetsInitializer:
     match chosen.type:
-        case spec.StartType.EARLIEST:
+        case spec.StartingOffsetsType.EARLIEST:
             return EARLIEST
-        case spec.StartType.LATEST | spec.StopType.LATEST:
+        case spec.StartingOffsetsType.LATEST | spec.StopType.LATEST:
             return LATEST
-        case spec.StartType.COMMITTED | spec.StopType.COMMITTED:
+        case spec.StartingOffsetsType.COMMITTED | spec.StopType.COMMITTED:
             return _commit(chosen, field)
-        case spec.StartType.TIMESTAMP | spec.StopType.TIMESTAMP:
+        case spec.StartingOffsetsType.TIMESTAMP | spec.StopType.TIMESTAMP:
             return _times(chosen, unlisted, field)
-        case spec.StartType.SPECIFIC | spec.StopType.SPECIFIC:
+        case spec.StartingOffsetsType.SPECIFIC | spec.StopType.SPECIFIC:
             return _offsets(chosen, unlisted, field)
         case _:
             assert_never(chosen.type)

@@ -11,13 +11,18 @@ from balanced_source.connectors.kinesis import (
 from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
-from balanced_source_operator.kinesis.spec import WORDS, KinesisSpec, StartingPosition, StartType
+from balanced_source_operator.kinesis.spec import (
+    WORDS,
+    KinesisSpec,
+    StartingPosition,
+    StartingPositionType,
+)
 
 _AT = {
-    StartType.TRIM_HORIZON: StartAt.TRIM_HORIZON,
-    StartType.LATEST: StartAt.LATEST,
-    StartType.TIMESTAMP: StartAt.AT_TIMESTAMP,
-    StartType.SEQUENCE_NUMBERS: StartAt.SEQUENCE_NUMBERS,
+    StartingPositionType.TRIM_HORIZON: StartAt.TRIM_HORIZON,
+    StartingPositionType.LATEST: StartAt.LATEST,
+    StartingPositionType.TIMESTAMP: StartAt.AT_TIMESTAMP,
+    StartingPositionType.SEQUENCE_NUMBERS: StartAt.SEQUENCE_NUMBERS,
 }
 
 

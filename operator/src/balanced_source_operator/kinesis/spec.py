@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from balanced_source.connectors.kinesis import OnLoss
+from balanced_source.connectors.kinesis import OnShardLoss
 from balanced_source_operator.contract.base import Duration, Model, ObjectName, rule, with_rules
 
 _NAME: Final = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"
@@ -32,7 +32,7 @@ Shard = Annotated[str, Field(min_length=1, max_length=128, pattern=SHARD)]
 Sequence = Annotated[str, Field(min_length=1, max_length=129, pattern=SEQUENCE)]
 
 
-class StartType(enum.StrEnum):
+class StartingPositionType(enum.StrEnum):
     """Where reading begins."""
 
     TRIM_HORIZON = "TrimHorizon"
@@ -58,7 +58,7 @@ class StartingPosition(Model):
         )
     )
 
-    type: StartType = StartType.TRIM_HORIZON
+    type: StartingPositionType = StartingPositionType.TRIM_HORIZON
     """TrimHorizon is the oldest record. Latest is what arrives after the source was created."""
 
     timestamp: Annotated[int, Field(ge=0, le=253402300799999)] | None = None
@@ -106,7 +106,7 @@ class KinesisSpec(Model):
     Children of a shard that was read to its end are listed at once.
     """
 
-    on_data_loss: OnLoss = OnLoss.FAIL
+    on_data_loss: OnShardLoss = OnShardLoss.FAIL
     """What happens if records expired before they were read, or a stream was deleted and created
     again. Fail: reading stops, and a condition names the shards. Continue: reading continues with
     the records that are left."""

@@ -11,7 +11,7 @@ from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import StateError
 from balanced_source_adapters.folder import FolderWatch, assignment_path, read_text, report_path
 from balanced_source_operator.local import LocalOperator
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 
 
 class LocalLook:
@@ -22,7 +22,7 @@ class LocalLook:
         publish: takes what is seen.
     """
 
-    def __init__(self, folder: Path, publish: Callable[[Seen], None]) -> None:
+    def __init__(self, folder: Path, publish: Callable[[SourceMoment], None]) -> None:
         self._assignment_path, self._report_path = (
             assignment_path(folder),
             report_path(folder, FIRST_HOST),
@@ -32,13 +32,13 @@ class LocalLook:
         self._assignment: Assignment | None = None
         self._report: HostReport | None = None
         self._unreadable: dict[Path, str] = {}
-        self._published: Seen | None = None
+        self._published: SourceMoment | None = None
 
     def __call__(self, operator: LocalOperator) -> None:
         """Publish what there is, if it differs from what was published last."""
         self._read()
         notes = (*self._unreadable.values(), *(problem.message for problem in operator.problems))
-        seen = Seen(
+        seen = SourceMoment(
             desired=operator.parallelism,
             assignment=self._assignment,
             reports={FIRST_HOST: self._report} if self._report is not None else {},

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from balanced_source.sinks import has_log, new_folder
-from balanced_source_operator.spec.application import Pipeline
+from balanced_source_operator.spec.application import PipelineSpec
 
 
-def check_sink_folder(pipeline: Pipeline) -> None:
+def check_sink_folder(pipeline: PipelineSpec) -> None:
     """Check that the folder of a file sink has the log of what the Spark checkpoint has finished.
 
     Spark reads that log in every tenth micro-batch only, and fails then. URLs are not checked.

@@ -17,7 +17,7 @@ from balanced_source_operator.page.access import Access, ConfiguredToken, Everyb
 from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.page.server import StatusPage, serving
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.settings import Settings
 
 LOOPBACK: Final = "127.0.0.1"
@@ -36,7 +36,7 @@ STANDBY: Final = (
 
 log = structlog.get_logger(__name__)
 
-Publish = Callable[[Seen], None]
+Publish = Callable[[SourceMoment], None]
 
 
 @asynccontextmanager
@@ -115,7 +115,7 @@ class _PageThread:
         if self._failure is not None:
             raise self._failure
 
-    def publish(self, seen: Seen) -> None:
+    def publish(self, seen: SourceMoment) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: no one looks any more
             self._loop.call_soon_threadsafe(self._board.turned, self._source, lambda: seen)
 

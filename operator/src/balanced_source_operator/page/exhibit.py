@@ -9,7 +9,7 @@ from balanced_source_operator.host_plan import HostPlan
 from balanced_source_operator.page.heat import heat_map, to_json
 from balanced_source_operator.page.series import Series
 from balanced_source_operator.page.timeline import Entry, Timeline
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.views.gather import view_of
 from balanced_source_operator.views.model import SourceView, split_name, split_rates
 
@@ -44,11 +44,11 @@ class Exhibit:
         self._timeline = Timeline()
         self._views: tuple[SourceView | None, SourceView | None] = (None, None)
 
-    def take(self, seen: Seen, at: float) -> None:
+    def take(self, seen: SourceMoment, at: float) -> None:
         """Take over a turn of the source: a new epoch, or one that all hosts have adopted."""
         self._timeline.take(seen.assignment, _acknowledged(seen), at)
 
-    def sample(self, seen: Seen, at: float) -> None:
+    def sample(self, seen: SourceMoment, at: float) -> None:
         """Add a point to the series."""
         self.take(seen, at)
         is_heard = all(_is_current(seen, host) for host in seen.reports)
@@ -63,7 +63,7 @@ class Exhibit:
         """Whether anything is kept per split."""
         return self._views != (None, None)
 
-    def summary(self, seen: Seen) -> Body:
+    def summary(self, seen: SourceMoment) -> Body:
         """Return a row of the list of sources. Unknown is None."""
         ready: Mapping[str, Any] = next(
             (c for c in seen.status.get("conditions", ()) if c.get("type") == "Ready"), {}
@@ -84,7 +84,7 @@ class Exhibit:
             "rate": newest.rate if newest is not None else None,
         }
 
-    def detail(self, seen: Seen) -> Body:
+    def detail(self, seen: SourceMoment) -> Body:
         """Return everything about the source but its splits."""
         status = seen.status
         return {
@@ -100,7 +100,7 @@ class Exhibit:
             "canPlan": seen.source is not None and seen.checkpoint is not None,
         }
 
-    def splits(self, seen: Seen) -> Body:
+    def splits(self, seen: SourceMoment) -> Body:
         """Return the heat map. Rates need two reports, so they are unknown at the first call."""
         before, newest = self._views
         view = self._view(seen)
@@ -109,7 +109,7 @@ class Exhibit:
             self._views = (before, newest)
         return to_json(heat_map(view, _lags(seen, view), split_rates(newest, before)))
 
-    def _view(self, seen: Seen) -> SourceView:
+    def _view(self, seen: SourceMoment) -> SourceView:
         return view_of(
             namespace=self.namespace,
             name=self.name,
@@ -178,12 +178,12 @@ def _heartbeat(view: SourceView) -> float:
     return view.adopted.heartbeat if view.adopted is not None else 0.0
 
 
-def _is_current(seen: Seen, host: str) -> bool:
+def _is_current(seen: SourceMoment, host: str) -> bool:
     """Whether a host's numbers are of the present: it reports, and its query has not ended."""
     return host not in seen.silent and bool(seen.reports[host].instance)
 
 
-def _acknowledged(seen: Seen) -> int | None:
+def _acknowledged(seen: SourceMoment) -> int | None:
     """Return the newest epoch that all hosts have adopted.
 
     None if there is none, or no one knows.
@@ -193,13 +193,13 @@ def _acknowledged(seen: Seen) -> int | None:
     return min((report.epoch for report in seen.reports.values()), default=0) or None
 
 
-def _readers(seen: Seen) -> int | None:
+def _readers(seen: SourceMoment) -> int | None:
     if seen.status:
         return seen.status.get("readers") or None
     return max((report.parallelism for report in seen.reports.values()), default=0) or None
 
 
-def _lag(seen: Seen) -> int | None:
+def _lag(seen: SourceMoment) -> int | None:
     if seen.status:
         lag: int | None = seen.status.get("lag")
         return lag
@@ -210,7 +210,7 @@ def _lag(seen: Seen) -> int | None:
     return sum(known) if known and len(known) == len(lags) else None
 
 
-def _lags(seen: Seen, view: SourceView) -> Lags:
+def _lags(seen: SourceMoment, view: SourceView) -> Lags:
     """Return the lags in all current reports.
 
     Sums per reader are those of the epoch that the report is about.
@@ -227,7 +227,7 @@ def _lags(seen: Seen, view: SourceView) -> Lags:
     return Lags(splits=splits, readers=readers)
 
 
-def _alignment(seen: Seen) -> Body | None:
+def _alignment(seen: SourceMoment) -> Body | None:
     """Return how far the source and the others of its group are in event time.
 
     None if it is in no group.

@@ -316,7 +316,7 @@ def driver_environment(
     )
 
 
-def _pipeline(wanted: spec.Pipeline, connector: str, options: Mapping[str, str]) -> Pipeline:
+def _pipeline(wanted: spec.PipelineSpec, connector: str, options: Mapping[str, str]) -> Pipeline:
     sink, alignment = wanted.sink, wanted.alignment
     return Pipeline(
         checkpoint_location=wanted.checkpoint_location,

@@ -12,7 +12,7 @@ from balanced_source_operator.resources.identity import Identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SourceMoment:
     """A source at one moment. It refers to values that exist anyway, so that a look costs nothing.
 
     Attributes:
@@ -39,7 +39,7 @@ class Seen:
     notes: tuple[str, ...] = ()
 
 
-Look = Callable[[], Seen]
+Look = Callable[[], SourceMoment]
 """Returns what there is of a source now."""
 
 

@@ -41,7 +41,7 @@ from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
-from balanced_source_operator.runtime.audience import Seen
+from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.runtime.autoscaler import Autoscaler
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
@@ -199,7 +199,7 @@ class SourceRuntime:
             self._env.metrics.forget(self._identity)
             self._env.audience.forget(self._identity)
 
-    def look(self) -> Seen:
+    def look(self) -> SourceMoment:
         """Return what there is of the source now, for people."""
         coordinator = self._coordination.coordinator
         reports = {
@@ -207,7 +207,7 @@ class SourceRuntime:
             for host in (coordinator.state.hosts if coordinator is not None else ())
             if (report := self._coordination.reported(host)) is not None
         }
-        return Seen(
+        return SourceMoment(
             desired=self._desired.spec.parallelism if self._desired is not None else None,
             status=self._stored_status,
             assignment=self._coordination.published,

@@ -12,7 +12,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.base import Model, rule, with_rules
 from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM, Application
-from balanced_source_operator.spec.assignment import Assignment, Rebalance, RebalanceMode, Strategy
+from balanced_source_operator.spec.assignment import AssignmentSpec, Rebalance, Strategy
 from balanced_source_operator.spec.autoscaling import Autoscaling
 from balanced_source_operator.spec.restart import Restart
 from balanced_source_operator.spec.source import BRANCHES, Source
@@ -70,7 +70,7 @@ class BalancedSourceSpec(Model):
     autoscaling: Autoscaling | None = None
     """Lets the operator choose the number of readers. Absent: parallelism stays as it is."""
 
-    assignment: Assignment = Assignment()
+    assignment: AssignmentSpec = AssignmentSpec()
     """How splits are assigned to readers."""
 
     rebalance_nonce: Annotated[int, Field(ge=0, le=2147483647)] = 0
@@ -113,13 +113,12 @@ __all__ = [
     "VERSION",
     "WORDS",
     "Application",
-    "Assignment",
+    "AssignmentSpec",
     "Autoscaling",
     "BalancedSourceSpec",
     "Condition",
     "Model",
     "Rebalance",
-    "RebalanceMode",
     "Restart",
     "Source",
     "Status",

@@ -67,7 +67,7 @@ class PullPolicy(enum.StrEnum):
     NEVER = "Never"
 
 
-class Sink(Model):
+class SinkSpec(Model):
     """Where the packaged application writes to."""
 
     format: Annotated[str, Field(min_length=1, max_length=128, pattern=PROPERTY)] = "parquet"
@@ -140,7 +140,7 @@ class Alignment(Model):
     """Group of sources in this namespace that are aligned with each other."""
 
 
-class Pipeline(Model):
+class PipelineSpec(Model):
     """What the packaged application does with the rows."""
 
     transform: (
@@ -149,7 +149,7 @@ class Pipeline(Model):
     """Function that transforms the rows, as module:function. It takes a DataFrame and returns one.
     The module must be on the Python path of the image."""
 
-    sink: Sink = Sink()
+    sink: SinkSpec = SinkSpec()
     """Where the result is written."""
 
     trigger: Trigger = Trigger(processing_time="500ms")
@@ -286,7 +286,7 @@ class Application(Model):
     arguments: Annotated[list[Text], Field(max_length=64)] = []
     """Arguments of the program."""
 
-    pipeline: Pipeline | None = None
+    pipeline: PipelineSpec | None = None
     """What the packaged application does with the rows."""
 
     spark_conf: Annotated[

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from balanced_source.api import RebalanceMode
 from balanced_source_operator.contract.base import Duration, Model, rule, with_rules
 
 
@@ -14,14 +15,6 @@ class Strategy(enum.StrEnum):
     ROUND_ROBIN = "RoundRobin"
     HASH = "Hash"
     LOAD_AWARE = "LoadAware"
-
-
-class RebalanceMode(enum.StrEnum):
-    """What may move splits."""
-
-    ON_RESCALE = "OnRescale"
-    DRIFT = "Drift"
-    MANUAL = "Manual"
 
 
 class Rebalance(Model):
@@ -45,7 +38,7 @@ class Rebalance(Model):
     Absent: no limit."""
 
 
-class Assignment(Model):
+class AssignmentSpec(Model):
     """How splits are assigned to readers."""
 
     model_config = ConfigDict(

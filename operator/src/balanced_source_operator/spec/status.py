@@ -34,7 +34,7 @@ class Condition(Model):
     """What happened, to which object, and what to do."""
 
 
-class Balance(Model):
+class BalanceStatus(Model):
     """How evenly splits are spread."""
 
     min: int = 0
@@ -138,7 +138,7 @@ class Status(Model):
     pending_splits: int = 0
     """Number of known splits that have no reader."""
 
-    balance: Balance = Balance()
+    balance: BalanceStatus = BalanceStatus()
     """Splits per reader."""
 
     lag: int | None = None

@@ -8,7 +8,7 @@ from balanced_source.connectors.files import (
     KIND,
     File,
     Format,
-    OnLoss,
+    OnFileLoss,
     Store,
     compression_of,
     file_of,
@@ -67,7 +67,7 @@ class FilesHooks(PlannerHooks):
         return kind is not Format.BINARY and compression_of(str(split_id[1]), kind) is None
 
     def may_skip(self) -> bool:
-        return self._policy() is OnLoss.SKIP
+        return self._policy() is OnFileLoss.SKIP
 
     def note_look(self, base: StreamOffset, seen: Look) -> None:
         lost = [s for s in base.positions if s in self._bad]
@@ -135,6 +135,6 @@ class FilesHooks(PlannerHooks):
             self._store = settings, store
         return self._store[1]
 
-    def _policy(self) -> OnLoss:
+    def _policy(self) -> OnFileLoss:
         settings = self._context.known_settings().get(KIND)
-        return OnLoss.FAIL if settings is None else OnLoss(settings["onLoss"])
+        return OnFileLoss.FAIL if settings is None else OnFileLoss(settings["onLoss"])

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from balanced_source.connectors.files import LATE, SPLIT_BYTES, FilesSource, Format, OnLoss, Store
+from balanced_source.connectors.files import (
+    LATE,
+    SPLIT_BYTES,
+    FilesSource,
+    Format,
+    OnFileLoss,
+    Store,
+)
 from balanced_source.names import checked_object, shown
 from balanced_source_adapters.files.stores import inner, is_s3
 from balanced_source_spark.contract.ddl import selected
@@ -108,7 +115,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
             "needs the option stateDir: without it, the Spark checkpoint would name every file that"
             " was ever read",
         )
-    losses = tuple(known.value.lower() for known in (OnLoss.FAIL, OnLoss.SKIP))
+    losses = tuple(known.value.lower() for known in (OnFileLoss.FAIL, OnFileLoss.SKIP))
     return FilesSource(
         paths=_paths(options),
         kind_of_file=file_read_options(options).kind,
@@ -118,7 +125,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
         if interval is None
         else max(0.1, seconds(interval, "discoveryInterval")),
         late=seconds(options["latewindow"], "lateWindow") if "latewindow" in options else LATE,
-        on_loss=OnLoss(choice(options, "onLoss", losses).capitalize()),
+        on_loss=OnFileLoss(choice(options, "onLoss", losses).capitalize()),
         ahead=BATCH_AHEAD if is_batch else number(options, "lookAhead", 2, least=1),
         names_grow=flag(options, "namesGrow", default=False),
         may_repeat=flag(options, "allowRepeat", default=False),

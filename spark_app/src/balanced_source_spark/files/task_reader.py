@@ -12,7 +12,7 @@ from balanced_source.connectors.files import (
     KIND,
     File,
     Format,
-    OnLoss,
+    OnFileLoss,
     Store,
     compression_of,
     file_of,
@@ -58,7 +58,7 @@ class FilesTaskReader:
             return
         settings = partition.settings[KIND]
         store = self._store(Store.from_json(settings["store"]), str(settings["scheme"]))
-        is_strict = OnLoss(settings["onLoss"]) is OnLoss.FAIL
+        is_strict = OnFileLoss(settings["onLoss"]) is OnFileLoss.FAIL
         for piece in partition.ranges:
             path, begin = str(piece.split_id[1]), int(piece.split_id[2])
             file = file_of(path, piece.identity or "")

@@ -13,7 +13,7 @@ from balanced_source.api import Json, Position, SourceReader, SourceReaderContex
 from balanced_source.connectors.kinesis import (
     KIND,
     KinesisSource,
-    OnLoss,
+    OnShardLoss,
     Server,
     ShardSplit,
     split_of,
@@ -72,13 +72,13 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
         from balanced_source_adapters.kinesis.reader import threaded
 
         known = settings[KIND]
-        server, on_loss = Server.from_json(known), OnLoss(known["onLoss"])
+        server, on_loss = Server.from_json(known), OnShardLoss(known["onLoss"])
         client = KinesisClient(server, query.secrets, client_id=query.client_id)
         place = f"{server.endpoint} {server.region}"
         return threaded(context, client, server=place, on_loss=on_loss)
 
     def may_skip(self, query: Query[None], settings: Mapping[str, Any]) -> bool:
-        return OnLoss(settings[KIND]["onLoss"]) is OnLoss.CONTINUE
+        return OnShardLoss(settings[KIND]["onLoss"]) is OnShardLoss.CONTINUE
 
     def rows(self, records: "Sequence[Record]") -> "pa.RecordBatch":
         import pyarrow as pa

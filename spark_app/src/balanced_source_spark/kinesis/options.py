@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from balanced_source.assigners import SplitAssigner
 from balanced_source.connectors.kinesis import (
     KinesisSource,
-    OnLoss,
+    OnShardLoss,
     Server,
     Start,
     StartAt,
@@ -31,7 +31,7 @@ _WORDS: Final = StartWords(
     sequences="option startingSequenceNumbers",
     kinds={at: f"startingPosition {at.value}" for at in StartAt},
 )
-_LOSSES: Final = tuple(loss.value.lower() for loss in OnLoss)
+_LOSSES: Final = tuple(loss.value.lower() for loss in OnShardLoss)
 
 
 def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> KinesisSource:
@@ -49,7 +49,7 @@ def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> Kines
         discovery_interval=max(
             0.1, seconds(options.get("discoveryinterval", "30s"), "discoveryInterval")
         ),
-        on_loss=OnLoss(choice(options, "onDataLoss", _LOSSES).capitalize()),
+        on_loss=OnShardLoss(choice(options, "onDataLoss", _LOSSES).capitalize()),
     )
 
 

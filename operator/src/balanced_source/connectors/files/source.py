@@ -50,7 +50,7 @@ _SCHEMA: Final = "schema"
 """Member of the cursor; only where columns were inferred."""
 
 
-class OnLoss(enum.StrEnum):
+class OnFileLoss(enum.StrEnum):
     """What happens when a file changed, vanished or came too late."""
 
     FAIL = "Fail"
@@ -118,7 +118,7 @@ class ListFiles(ListSplits):
     split_bytes: int
     late: float
     ends: bool
-    on_loss: OnLoss
+    on_loss: OnFileLoss
     cursor: Any
     names_grow: bool = False
     measure: Measure | None = None
@@ -143,7 +143,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         split_bytes: size of a block.
         discovery_interval: see `PagedPullSource`.
         late: seconds for which a file may come later than newer ones.
-        on_loss: see `OnLoss`.
+        on_loss: see `OnFileLoss`.
         ahead: blocks that each reader has at hand.
         names_grow: see `ListFiles`.
         failure_threshold: see `SplitListing`.
@@ -161,7 +161,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     split_bytes: int = SPLIT_BYTES
     discovery_interval: float | None = None
     late: float = LATE
-    on_loss: OnLoss = OnLoss.FAIL
+    on_loss: OnFileLoss = OnFileLoss.FAIL
     ahead: int = 2
     names_grow: bool = False
     failure_threshold: int = 1
@@ -294,7 +294,7 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
         ends=call.ends,
         extent=extent,
     )
-    if call.on_loss is OnLoss.FAIL and (why := _refusal(found)):
+    if call.on_loss is OnFileLoss.FAIL and (why := _refusal(found)):
         # The former cursor stays, so nothing is lost when someone has decided.
         return Listed(Page(cursor=call.cursor, refusal=why))
     new = [

@@ -30,7 +30,7 @@ from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartA
 KIND: Final = "kinesis"
 
 
-class OnLoss(enum.StrEnum):
+class OnShardLoss(enum.StrEnum):
     """What happens when records are gone before they were read."""
 
     FAIL = "Fail"
@@ -113,12 +113,12 @@ class KinesisSource(
     discovery_interval: float | None = 30.0
     failure_threshold: int = 3
     retention: float = 0.0
-    on_loss: OnLoss = OnLoss.FAIL
+    on_loss: OnShardLoss = OnShardLoss.FAIL
 
     @property
     # An attribute of the contract, derived here
     def may_lose(self) -> bool:  # type: ignore[override]
-        return self.on_loss is OnLoss.CONTINUE
+        return self.on_loss is OnShardLoss.CONTINUE
 
     @property
     def kind(self) -> str:

@@ -25,7 +25,7 @@ _Offsets = Annotated[dict[_Number, _Offset], Field(max_length=1000)]
 _Times = Annotated[dict[_Number, _Millis], Field(max_length=1000)]
 
 
-class StartType(enum.StrEnum):
+class StartingOffsetsType(enum.StrEnum):
     """Where reading begins."""
 
     EARLIEST = "Earliest"
@@ -123,7 +123,7 @@ class Choice(Model):
 class StartChoice(Choice):
     """Where reading begins."""
 
-    type: StartType = StartType.EARLIEST
+    type: StartingOffsetsType = StartingOffsetsType.EARLIEST
     """Earliest: the first available record. Latest: records that arrive after the partition was
     discovered. Committed: the committed offset of a consumer group. Timestamp: the first record at
     or after a timestamp. Specific: the listed offsets."""
