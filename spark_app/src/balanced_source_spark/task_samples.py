@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from balanced_source.host.cutting import length
 from balanced_source.host.reader_figures import TaskSample
+from balanced_source_spark.freed_memory import freed_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,6 +104,7 @@ def _measured(
         before = time.perf_counter()
         downstream += before - now
     source += time.perf_counter() - before
+    freed_memory.note_task()
     # Only at the end: a task that fails has delivered nothing.
     _send(
         partition,
