@@ -91,7 +91,8 @@ def test_the_last_batch_is_delivered_after_the_last_question(policy: OnDataLoss)
     assert asked == [before + 1, before + 2]
 
 
-def test_spark_takes_a_batch_while_the_last_question_is_answered() -> None:
+def test_one_batch_is_held_back_at_a_time() -> None:
+    """Until the next one is fetched, or the last question is answered."""
     cluster, told = Cluster(SAME), list[tuple[SplitRange, int, int]]()
     pieces = [
         SplitRange(split_id=("c", "t", p), start=0, end=1, identity="first") for p in range(5)
@@ -109,9 +110,9 @@ def test_spark_takes_a_batch_while_the_last_question_is_answered() -> None:
 
     assert told == [
         (pieces[0], 2, 1),
-        (pieces[1], 4, 1),
-        (pieces[2], 5, 1),
-        (pieces[3], 5, 2),
+        (pieces[1], 3, 1),
+        (pieces[2], 4, 1),
+        (pieces[3], 5, 1),
         (pieces[4], 5, 2),
     ]
 

@@ -6,19 +6,19 @@ topics' ids when the last record has been fetched, before they deliver the last 
 return, so a range is of the planned topic if the id is the same then. Tasks of several batches also
 compare before they deliver the first one.
 
-A question is sent as soon as what it covers is fetched, and its answer is taken when a batch
-depends on it. Meanwhile the task fetches on, or Spark takes a batch that needs no answer any more:
+The first question is sent as soon as the first batch is fetched, and its answer is taken when the
+second one is there. One batch is held back at a time: with more of them, their memory is not in the
+processor's caches any more when Spark takes them.
 
-    fetched    1 ?        2        3        4        5   end ?
-    delivered       first !  1                   2   3      4   last ! 5
+    fetched    1 ?        2    3    4    5   end ?
+    delivered       first !  1    2    3    4   last ! 5
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
@@ -45,10 +45,6 @@ Ids = Callable[[], Mapping[str, str]]
 
 AskIds = Callable[[Collection[str]], Ids]
 """Asks for ids, without waiting for them. Raises DiscoveryError."""
-
-HELD: Final = 2
-"""Batches that are held back after the first one: so the answer to the last question comes while
-Spark takes one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,23 +88,20 @@ class SameTopics:
         """
         kept = self._planned(ranges) if self.policy is OnDataLoss.CONTINUE else ranges
         batches = self._watched(kept, read, interrupt)
-        held = deque(islice(batches, 1))
+        held = next(batches, None)
         # A task whose rows are not all wanted, as by `limit`, may never reach the last question.
         question: Ids | None = self._asked(kept)
         for batch in batches:
             if question is not None:
                 self._compare(kept, question)
                 question = None
-                yield held.popleft()
-            held.append(batch)
-            if len(held) > HELD:
-                yield held.popleft()
+            if held is not None:
+                yield held
+            held = batch
         # A read of one batch, as of a small micro-batch, needs no second question.
-        last = self._asked(kept) if question is None else question
-        while len(held) > 1:
-            yield held.popleft()
-        self._compare(kept, last)
-        yield from held
+        self._compare(kept, self._asked(kept) if question is None else question)
+        if held is not None:
+            yield held
 
     def _watched(
         self, ranges: Sequence[SplitRange], read: Read, interrupt: Interrupt
