@@ -41,7 +41,10 @@ def shown(text: str) -> str:
 
 def shown_value(value: object) -> str:
     """Returns a value as a message may quote it: as a program would write it, and short."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - code of others, which must not break what explains it
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
 
 

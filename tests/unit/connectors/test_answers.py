@@ -4,12 +4,14 @@ A sentence that says what to return, and nothing that is stored and cannot be re
 """
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from balanced_source.api import AsyncCall, CallFailure, SourceEvent
+from balanced_source.api import STOP, AsyncCall, CallFailure, SourceEvent
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.discovery.answers import checked_discovery
@@ -27,6 +29,24 @@ from support.tapes import SHELF, FindTapes, ListTapes, Shelf, TapeHalf, TapeSpli
 A = (SHELF, "a")
 LIST = ListTapes(scope=SHELF, round=1)
 FIND = FindTapes(scope=SHELF, split_ids=(A,))
+
+
+class Odd(TapeSplit):
+    """A tape with attributes of any kind."""
+
+    def __init__(self, attributes: Any) -> None:
+        super().__init__(name="a")
+        object.__setattr__(self, "odd", attributes)
+
+    def attributes(self) -> Any:
+        return self.odd  # type: ignore[attr-defined]
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
 
 
 def of(*ids: Any) -> Discovered:
@@ -66,6 +86,8 @@ def message(answer: object) -> str:
         ),
         (of(A, (*A, "b")), "ids of the same length"),
         (of(("x" * 500,), (3,)), "xxx…"),
+        (of((SHELF, "\ud800")), r"with \('shelf', '\\ud800'\) as the id .* texts in Unicode"),
+        (of((SHELF, 10**4000)), "as the id of a split. Its executor must return ids that a doc"),
     ],
 )
 def test_a_wrong_listing_says_what_to_return(answer: Any, part: str) -> None:
@@ -89,6 +111,23 @@ def test_a_wrong_listing_says_what_to_return(answer: Any, part: str) -> None:
         ),  # type: ignore[arg-type]
         ([TapeSplit(name="a", next=True)], "with position True of split"),
         ([TapeSplit(name="a", stop="7")], "with stopping position '7' of split"),  # type: ignore[arg-type]
+        (
+            [Odd({STOP: None})],
+            r"attributes of split .*, whose 'stop' is None.* must return attributes",
+        ),
+        (
+            [Odd({"at": date(2026, 1, 1)})],
+            "the attributes of .* not JSON: 'at' is a date. Its exec",
+        ),
+        ([Odd({"a": [{"b": {1}}]})], r"not JSON: 'a'\[0\]\['b'\] is a set"),
+        ([Odd({"a": "\ud800"})], r"not JSON: 'a' is '\\ud800', which is not Unicode"),
+        ([Odd({"a": {"\ud800": 1}})], r"'a' has the key '\\ud800', which is not Unicode"),
+        ([Odd({"a": {1: 1}})], "'a' has a key that is a int"),
+        ([Odd({"a": float("nan")})], "'a' is nan"),
+        ([Odd({"a": 10**4000})], "'a' has too many digits"),
+        ([Odd(nested(2000))], "is nested too deep"),
+        ([Odd([("a", 1)])], "a list as the attributes of split"),
+        ([Odd(MappingProxyType({"a": 1}))], "not JSON: it is a mappingproxy"),
         (
             [TapeSplit(name="a", next=0), TapeSplit(name="a", next=5)],
             r"with split \('shelf', 'a'\) more than once. Its executor must return each split once",
@@ -147,7 +186,10 @@ def test_a_query_ends_with_that_sentence(tmp_path: Path) -> None:
         query.close()
 
 
-@pytest.mark.parametrize("payload", [b"x", {1, 2}, {"a": object()}, float("nan"), {("a",): 1}])
+@pytest.mark.parametrize(
+    "payload",
+    [b"x", {1, 2}, {"a": object()}, float("nan"), {("a",): 1}, "\ud800", {"a": ["\udcff"]}],
+)
 def test_an_event_that_no_document_can_hold_is_refused_where_it_is_made(payload: Any) -> None:
     with pytest.raises(ContractViolationError, match="the payload of event 'hello' is not JSON"):
         SourceEvent(name="hello", payload=payload)

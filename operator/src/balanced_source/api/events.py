@@ -7,10 +7,10 @@ and sends none of the old ones, and the enumerator, which sees it by `SplitEnume
 says again what it must know.
 """
 
-import json
 from dataclasses import dataclass
 from typing import Final
 
+from balanced_source.api.json_values import JSON, is_unicode, json_fault
 from balanced_source.api.splits import Json
 from balanced_source.errors import ContractViolationError
 
@@ -33,13 +33,12 @@ class SourceEvent:
         Raises:
             ContractViolationError: the payload is not JSON.
         """
-        try:
-            json.dumps(self.payload, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
+        if why := json_fault(self.payload):
             raise ContractViolationError(
-                f"the payload of event {self.name!r} is not JSON: {error}. Use dicts with texts as"
-                " keys, lists, texts, numbers, bools and None"
-            ) from error
+                f"the payload of event {self.name!r} is not JSON: {why}. Use {JSON}"
+            )
+        if not is_unicode(self.name):
+            raise ContractViolationError(f"the name of event {self.name!r} is not Unicode")
 
 
 SPLIT_REQUEST: Final = SourceEvent(name="$splitRequest")

@@ -8,9 +8,10 @@ return.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from balanced_source.api import STOP, AsyncCall, CallFailure, SourceSplit, SplitId
+from balanced_source.api import AsyncCall, CallFailure, SourceSplit, SplitId
+from balanced_source.api.split_checks import WrongAnswer, id_fault, shapes_fault, split_fault
 from balanced_source.errors import (
     BalancedSourceError,
     RefusedDiscoveryError,
@@ -20,18 +21,6 @@ from balanced_source.errors import (
 from balanced_source.names import shown_value
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
-
-
-class WrongAnswer(NamedTuple):
-    """What is wrong with an answer.
-
-    Attributes:
-        found: what the answer is, or holds.
-        expected: what the executor must return instead.
-    """
-
-    found: str
-    expected: str
 
 
 def checked_splits(
@@ -59,24 +48,11 @@ def checked_splits(
 def faults_of_ids(ids: Collection[Any]) -> Iterator[WrongAnswer]:
     """Yield what is wrong with ids of splits."""
     for split_id in ids:
-        if (
-            not isinstance(split_id, tuple)
-            or not split_id
-            or not all(isinstance(part, str | int) for part in split_id)
-        ):
-            yield WrongAnswer(
-                f"{shown_value(split_id)} as the id of a split",
-                "ids that are tuples of str and int, and not empty",
-            )
+        if fault := id_fault(split_id):
+            yield fault
             return
-    # Ids are sorted, and Python cannot compare a text with a number.
-    examples = {tuple(map(type, split_id)): split_id for split_id in ids}
-    if len(examples) > 1:
-        one, other, *_ = examples.values()
-        yield WrongAnswer(
-            f"the ids {shown_value(one)} and {shown_value(other)}",
-            "ids of the same length, with the same type at each place",
-        )
+    if fault := shapes_fault(ids):
+        yield fault
 
 
 def refused(call: AsyncCall, fault: WrongAnswer) -> CallFailure:
@@ -110,17 +86,11 @@ def _faults_of_splits(
         if not isinstance(split, SourceSplit):
             yield WrongAnswer(f"a {type(split).__name__} among the splits", "splits alone")
             return
-        name = f"split {shown_value(split.split_id)}"
         if asked is not None and split.split_id not in asked:
+            name = f"split {shown_value(split.split_id)}"
             yield WrongAnswer(name, "splits that the call names alone, with the same ids")
-        for what, value in (
-            ("position", split.position),
-            ("stopping position", split.attributes().get(STOP)),
-        ):
-            if value is not None and type(value) is not int:
-                yield WrongAnswer(
-                    f"{what} {shown_value(value)} of {name}", "positions that are int or None"
-                )
+        if fault := split_fault(split):
+            yield fault
     ids = [split.split_id for split in found]
     if asked is None:
         yield from faults_of_ids(ids)

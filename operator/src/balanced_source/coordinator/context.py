@@ -5,6 +5,7 @@ Turns an enumerator's wishes into state and effects.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Generic
 
 from balanced_source.api import (
@@ -18,6 +19,7 @@ from balanced_source.api import (
     SplitId,
     SplitsAssignment,
 )
+from balanced_source.api.split_checks import WrongAnswer, id_fault, shapes_fault, split_fault
 from balanced_source.coordinator.effects import Effect, ExecuteCall, ReportFact
 from balanced_source.coordinator.requests import answered
 from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT
@@ -144,7 +146,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         return split_id in self.state.revoking
 
     def assign_splits(self, new_assignments: SplitsAssignment[SplitT]) -> None:
-        splits, owners = self._checked(new_assignments)
+        self._assign(*self._checked(new_assignments))
+
+    def _assign(self, splits: Mapping[SplitId, SplitT], owners: Mapping[SplitId, int]) -> None:
         # Nothing would change, and an epoch for nothing makes every host adopt it.
         if not owners:
             return
@@ -196,12 +200,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         inside = self._inside_one_host(moved)
         self.state = replace(state, owners=changed(state.owners, added=inside))
         self.turn.is_changed = True
-        away: dict[int, list[SplitT]] = {}
         # Splits that change their host need the position at which they are revoked.
         if len(inside) < len(moved):
-            for split_id, split in state.splits_now(s for s in moved if s not in inside).items():
-                away.setdefault(moved[split_id], []).append(split)
-        self.assign_splits(SplitsAssignment(assignment=away))
+            away = state.splits_now(s for s in moved if s not in inside)
+            self._assign(away, {s: moved[s] for s in sorted(away)})
 
     def _inside_one_host(self, moved: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
         """Moves after which the host that holds a split holds it still.
@@ -309,17 +311,37 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self._check_registered(new_assignments.assignment)
         for subtask_id, given in new_assignments.assignment.items():
             for split in given:
-                split_id = split.split_id
+                split_id = self._entered(split)
                 # Two owners would deliver the records of the split twice.
                 if owners.setdefault(split_id, subtask_id) != subtask_id:
                     raise ContractViolationError(
                         f"split {split_id} is given to readers {owners[split_id]} and {subtask_id}"
                     )
                 splits[split_id] = split
+        self._check_shapes(splits)
         # In the order of the ids: whoever sorts the owners later finds them sorted, except for what
         # has come since.
         fresh = [s for s in sorted(owners) if self.state.owners.get(s) != owners[s]]
         return {s: splits[s] for s in fresh}, {s: owners[s] for s in fresh}
+
+    def _entered(self, split: SplitT) -> SplitId:
+        """Return the id of a split that the enumerator gives out, once what it holds is checked.
+
+        Later no one could tell who made it, and a document that holds it could not be read.
+        """
+        fault = split_fault(split)
+        # Most were given out before, and ids do not change.
+        if fault is None and split.split_id not in self.state.splits:
+            fault = id_fault(split.split_id)
+        if fault is not None:
+            raise _wrong(fault)
+        return split.split_id
+
+    def _check_shapes(self, split_ids: Mapping[SplitId, SplitT]) -> None:
+        known = self.state.splits
+        fresh = [split_id for split_id in split_ids if split_id not in known]
+        if fresh and (fault := shapes_fault([*fresh, *islice(known, 1)])) is not None:
+            raise _wrong(fault)
 
     def _check_registered(self, subtask_ids: Iterable[int]) -> None:
         for subtask_id in subtask_ids:
@@ -339,3 +361,9 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def _revocation(self, split_id: SplitId, holder: str) -> Revocation[SplitT]:
         return Revocation(host=holder, epoch=self.state.epoch + 1, split=self.state.split(split_id))
+
+
+def _wrong(fault: WrongAnswer) -> ContractViolationError:
+    return ContractViolationError(
+        f"the enumerator has assigned {fault.found}. It must assign {fault.expected}"
+    )

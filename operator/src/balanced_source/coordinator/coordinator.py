@@ -46,8 +46,7 @@ from balanced_source.coordinator.state import (
     StateT,
     with_next_epoch,
 )
-from balanced_source.coordinator.view import AttributeTable, assignment_of
-from balanced_source.documents import envelope
+from balanced_source.coordinator.view import AttributeTable, assignment_of, digest_of_settings
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
@@ -324,10 +323,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
 
     def _publish_new_settings(self) -> None:
         """Readers learn of new settings by a new epoch, also if the process was down."""
-        if (
-            self.state.epoch
-            and envelope.digest(self.source.reader_settings()) != self.state.settings
-        ):
+        if self.state.epoch and digest_of_settings(self.source) != self.state.settings:
             self._context.turn.is_changed = True
 
     # --- outside ----------------------------------------------------------------------------------
@@ -355,9 +351,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         context, turn = self._context, self._context.turn
         effects: list[Effect]
         if turn.is_changed:
-            context.state = with_next_epoch(
-                self.state, settings=envelope.digest(self.source.reader_settings())
-            )
+            context.state = with_next_epoch(self.state, settings=digest_of_settings(self.source))
             # Write ahead: should the operator die in between, its successor publishes what is
             # stored.
             effects = [PersistState(self.checkpoint()), PublishAssignment(self.assignment)]

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from balanced_source.api import Json, Source, SplitId
+from balanced_source.api.json_values import JSON, json_fault
 from balanced_source.coordinator import loads
 from balanced_source.coordinator.state import (
     Checkpoint,
@@ -18,6 +19,7 @@ from balanced_source.documents import columns, envelope, report
 from balanced_source.documents.assignment import decode_events, encode_events
 from balanced_source.documents.splits import decode_splits, encode_splits, encode_tables
 from balanced_source.documents.storage import in_host_order
+from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
 
 
@@ -57,15 +59,28 @@ KIND: Final = envelope.DocumentKind(
 def encode(
     checkpoint: Checkpoint[SplitT, StateT], source: Source[SplitT, StateT], *, uid: str
 ) -> str:
-    """The document of a checkpoint of `source`, for the BalancedSource with that uid."""
+    """The document of a checkpoint of `source`, for the BalancedSource with that uid.
+
+    Raises:
+        ContractViolationError: the enumerator's state cannot be stored.
+    """
+    state = source.encode_state(checkpoint.enumerator)
     body = {
         "coordinator": _coordinator_to_json(checkpoint.coordinator),
         "enumerator": {
             "version": source.state_version,
-            "state": source.encode_state(checkpoint.enumerator),
+            "state": state,
         },
     }
-    return envelope.encode(KIND, uid, body, version=_version(checkpoint.coordinator))
+    try:
+        return envelope.encode(KIND, uid, body, version=_version(checkpoint.coordinator))
+    except (TypeError, ValueError, RecursionError) as error:
+        # Looked for now: the state may be large, and is stored often.
+        if why := json_fault(state):
+            raise ContractViolationError(
+                f"encode_state of the source returned what is not JSON: {why}. Return {JSON}"
+            ) from error
+        raise
 
 
 def _version(state: CoordinatorState[SplitT]) -> int:

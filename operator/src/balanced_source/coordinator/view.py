@@ -2,10 +2,14 @@
 
 import itertools
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from balanced_source.api import Json, SourceSplit, SplitId
+from balanced_source.api import Json, Source, SourceSplit, SplitId
+from balanced_source.api.json_values import JSON, json_fault
 from balanced_source.coordinator.state import CoordinatorState, HostRole, SplitT
+from balanced_source.documents import envelope
 from balanced_source.documents.assignment import Assignment
+from balanced_source.errors import ContractViolationError, in_short
 from balanced_source.maps import changed, replaced
 
 Attributes = Mapping[SplitId, Mapping[str, Json]]
@@ -113,6 +117,24 @@ def assignment_of(
         events=state.outbox,
         events_seen={name: host.events_seen for name, host in state.hosts.items()},
         settings=settings,
+    )
+
+
+def digest_of_settings(source: Source[Any, Any]) -> str:
+    """Return a short text that is the same for equal `Source.reader_settings`.
+
+    Raises:
+        ContractViolationError: the settings are not JSON, and could not be published.
+    """
+    settings: object = source.reader_settings()
+    why = f"it is a {type(settings).__name__}"
+    if isinstance(settings, Mapping):
+        try:
+            return envelope.digest(settings)
+        except (TypeError, ValueError, RecursionError) as error:
+            why = json_fault(settings) or in_short(error)
+    raise ContractViolationError(
+        f"reader_settings of the source returned what is not JSON: {why}. Return {JSON}"
     )
 
 

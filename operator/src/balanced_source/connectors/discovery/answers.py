@@ -5,7 +5,8 @@ from itertools import islice
 from typing import Any
 
 from balanced_source.api import AsyncCall, CallFailure, SplitId
-from balanced_source.connectors.answers import WrongAnswer, faults_of_ids, in_words, refused
+from balanced_source.api.split_checks import WrongAnswer
+from balanced_source.connectors.answers import faults_of_ids, in_words, refused
 from balanced_source.connectors.discovery.values import Discovered
 
 

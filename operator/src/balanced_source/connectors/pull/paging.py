@@ -23,7 +23,8 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
 )
-from balanced_source.connectors.answers import WrongAnswer, checked_splits, in_words, refused
+from balanced_source.api.split_checks import WrongAnswer
+from balanced_source.connectors.answers import checked_splits, in_words, refused
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
