@@ -4,13 +4,15 @@ Found by the entry points of packages, loaded when a source needs them.
 """
 
 import importlib.metadata
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Self, TypeVar
 
-from balanced_source.api import Connector, Source
+from balanced_source.api import CONTRACT, OLDEST_CONTRACT, Connector, Source
 from balanced_source.errors import ConnectorError, in_short
+from balanced_source.names import shown_value
 from balanced_source_adapters.suggestions import nearest
 
 T = TypeVar("T")
@@ -31,6 +33,13 @@ BUILT_IN: Final[Mapping[str, str]] = {
 PYTHONPATH."""
 
 
+_OWN: Final = frozenset(reference.partition(".")[0] for reference in BUILT_IN.values())
+"""Top-level modules of the connectors of this project."""
+
+
+_OURS: Final = _OWN | {"balanced_source", "balanced_source_operator", "balanced_source_spark"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
     """One entry point.
@@ -44,6 +53,11 @@ class Registration:
     kind: str
     reference: str
     package: str
+
+    @property
+    def module(self) -> str:
+        """The top-level module that the connector is in."""
+        return self.reference.partition(":")[0].partition(".")[0]
 
     @classmethod
     def of(cls, entry: importlib.metadata.EntryPoint) -> Self:
@@ -65,6 +79,7 @@ class Registration:
         # States and checkpoints name the kind: a class under another name could not read its own.
         if made.kind != self.kind:
             raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
+        self._check_contract(made.contract)
         return made
 
     def make(self, reference: str, base: type[T]) -> T:
@@ -78,10 +93,46 @@ class Registration:
             made = entry.load()()
         # A module that ends the process must not end it for the sources of other connectors.
         except (Exception, SystemExit) as error:
-            raise self._broken(f"{reference} cannot be loaded: {in_short(error)}") from error
+            raise self._unloadable(reference, error) from error
         if not isinstance(made, base):
             raise self._broken(f"{reference} is not a {base.__name__}")
         return made
+
+    def _check_contract(self, version: object) -> None:
+        """Refuse a connector whose contract this release does not keep."""
+        if type(version) is not int:
+            raise self._broken(
+                f"its contract is {shown_value(version)}, and a whole number was expected"
+            )
+        if version > CONTRACT:
+            raise ConnectorError(
+                f"connector {self.kind!r} of {self.package} is written for version {version} of the"
+                f" contract of connectors, and this release has version {CONTRACT}: upgrade"
+                " balanced-source, or install an older release of the package"
+            )
+        if version < OLDEST_CONTRACT:
+            raise ConnectorError(
+                f"connector {self.kind!r} of {self.package} is written for version {version} of the"
+                f" contract of connectors, and this release supports versions from"
+                f" {OLDEST_CONTRACT} on: install a newer release of the package"
+            )
+
+    def _unloadable(self, reference: str, error: BaseException) -> ConnectorError:
+        missing = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
+        root = missing.partition(".")[0]
+        # A part of this project that is missing is another release; the whole is not installed.
+        if not missing or (root in _OURS and root != missing):
+            return self._broken(f"{reference} cannot be loaded: {in_short(error)}")
+        if root == self.module:
+            return ConnectorError(
+                f"connector {self.kind!r} of {self.package} is broken: its module {missing!r} is"
+                " missing. Install the package again"
+            )
+        return ConnectorError(
+            f"connector {self.kind!r} of {self.package} cannot be loaded: {reference} needs module"
+            f" {missing!r}, which is not installed for {sys.executable}. Install it there; under"
+            " the operator, add it to the image"
+        )
 
     def _broken(self, what: str) -> ConnectorError:
         return ConnectorError(
@@ -109,6 +160,16 @@ class Connectors:
     def kinds(self) -> tuple[str, ...]:
         """All kinds, sorted."""
         return tuple(sorted(self._registered))
+
+    @property
+    def kinds_by_module(self) -> Mapping[str, str]:
+        """Top-level module → the kind that another package registers from there."""
+        return {
+            found.module: kind
+            for kind, several in self._registered.items()
+            for found in several.values()
+            if found.module not in _OWN
+        }
 
     def get(self, kind: str) -> Connector:
         """Return the connector of a kind.

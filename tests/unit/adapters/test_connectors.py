@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from balanced_source.api import (
+    CONTRACT,
+    OLDEST_CONTRACT,
     AsyncCall,
     Caller,
     CallExecutor,
@@ -48,6 +50,37 @@ class Half:
 
 class HalvedConnector(OtherConnector):
     operator = f"{__name__}:Half"
+
+
+class FutureConnector(OtherConnector):
+    contract = CONTRACT + 1
+
+
+class PastConnector(OtherConnector):
+    contract = OLDEST_CONTRACT - 1
+
+
+class UnsureConnector(OtherConnector):
+    contract = "1"  # type: ignore[assignment]
+
+
+def lacking() -> Connector:
+    raise ModuleNotFoundError("No module named 'httpx.client'", name="httpx.client")
+
+
+def incomplete() -> Connector:
+    name = f"{__name__}.client"
+    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def newer() -> Connector:
+    name = "balanced_source.api.later"
+    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def without_operator() -> Connector:
+    name = "balanced_source_operator"
+    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class MisnamedConnector(OtherConnector):
@@ -128,6 +161,30 @@ def test_the_same_entry_point_twice_is_one() -> None:
             "of other-source 1.0 is broken.*cannot be loaded: ImportError: libother.so",
         ),
         ([here("ending")], "of other-source 1.0 is broken.*cannot be loaded: SystemExit: 5"),
+        (
+            [here("lacking")],
+            (
+                "'other' of other-source 1.0 cannot be loaded: .*:lacking needs module"
+                f" 'httpx.client', which is not installed for {sys.executable}. Install it there;"
+                " under the operator, add it to the image"
+            ),
+        ),
+        ([here("without_operator")], "needs module 'balanced_source_operator', which is not inst"),
+        (
+            [here("incomplete")],
+            "is broken: its module .*client' is missing. Install the package again",
+        ),
+        ([here("newer")], "No module named 'balanced_source.api.later'. Install a release that"),
+        (
+            [here("FutureConnector")],
+            (
+                "'other' of other-source 1.0 is written for version 2 of the contract of"
+                " connectors, and this release has version 1: upgrade balanced-source, or install"
+                " an older release of the package"
+            ),
+        ),
+        ([here("PastConnector")], "version 0 .* from 1 on: install a newer release of the package"),
+        ([here("UnsureConnector")], "its contract is '1', and a whole number was expected"),
         ([here("absent")], "of other-source 1.0 is broken.*AttributeError"),
         ([here("Path")], "Path is not a Connector"),
         ([here("MisnamedConnector")], "says that its kind is 'another'"),
@@ -138,6 +195,11 @@ def test_an_unusable_connector_names_its_package(
 ) -> None:
     with pytest.raises(ConnectorError, match=says):
         Connectors(registrations).get("other")
+
+
+def test_a_connector_that_says_nothing_is_written_for_the_first_contract() -> None:
+    assert OtherConnector().contract == OLDEST_CONTRACT == 1
+    assert OtherConnector().contract <= CONTRACT
 
 
 def test_a_half_is_made_once_where_it_is_needed() -> None:

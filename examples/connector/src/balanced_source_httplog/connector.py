@@ -30,6 +30,7 @@ class HttpLogConnector(Connector):
     """Logs behind an HTTP API."""
 
     kind: Final = KIND
+    contract = 1
     operator: Final = "balanced_source_httplog.operator_half:HttpLogOperatorHalf"
     spark: Final = "balanced_source_httplog.spark_half:HttpLogSparkHalf"
 

@@ -1,6 +1,8 @@
 """The contracts of FLIP-27: what a connector implements and what it may rely on."""
 
 from balanced_source.api.connector import (
+    CONTRACT,
+    OLDEST_CONTRACT,
     CallCodec,
     Caller,
     CallExecutor,
@@ -70,9 +72,11 @@ from balanced_source.api.switching import (
 )
 
 __all__ = [
+    "CONTRACT",
     "IDENTITY",
     "MAX_WATERMARK",
     "MIN_WATERMARK",
+    "OLDEST_CONTRACT",
     "SPLIT_REQUEST",
     "STOP",
     "AsyncCall",

@@ -11,11 +11,18 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from balanced_source.api.context import AsyncCall
 from balanced_source.api.enumerator import Source
 from balanced_source.api.splits import Json
+
+CONTRACT: Final = 1
+"""Version of the contract of connectors in this release: all that a plug-in implements or calls. A
+change that a connector of an older version could not live with makes a new one."""
+
+OLDEST_CONTRACT: Final = 1
+"""The oldest version whose connectors this release runs."""
 
 CallExecutor: TypeAlias = Callable[[AsyncCall], Any]
 """Executes a call; blocking. Raises what the call's completion handler sees as a failure."""
@@ -106,6 +113,11 @@ class Connector(ABC):
 
     Stateless; one instance serves all sources of its kind.
     """
+
+    contract: ClassVar[int] = 1
+    """Version of the contract of connectors that it is written for: write the number, not
+    `CONTRACT`, which is that of the installed release. A release refuses connectors of versions
+    that it does not support."""
 
     @property
     @abstractmethod
