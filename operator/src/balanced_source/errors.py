@@ -2,6 +2,7 @@
 
     BalancedSourceError
     ├── ContractViolationError       a connector, an assigner or we ourselves broke a contract
+    │   └── ConnectorContractError   a connector did; names it
     ├── InvalidSpecError             the user asked for something that cannot be; names the field
     ├── StateError                   what is stored cannot be used as it is
     │   ├── CorruptDocumentError     edited by hand or torn: the digest does not match
@@ -38,6 +39,18 @@ class ContractViolationError(BalancedSourceError):
 
     It is neither the user's fault nor the network's.
     """
+
+
+class ConnectorContractError(ContractViolationError):
+    """A connector broke its contract; names connector and package.
+
+    Attributes:
+        is_ours: whether it is a connector of this project: a defect.
+    """
+
+    def __init__(self, message: str, *, is_ours: bool = False) -> None:
+        super().__init__(message)
+        self.is_ours = is_ours
 
 
 class InvalidSpecError(BalancedSourceError):

@@ -35,10 +35,13 @@ CONNECTOR_BROKEN: Final = (
     "ConnectorBroken",
     ReasonKind.OPERATION,
     (
-        "The source's connector is missing, broken or registered by two packages. The last"
-        " valid spec stays in effect."
+        "The source's connector is missing, broken, registered by two packages, or has failed. The"
+        " last valid spec stays in effect."
     ),
-    "Build the operator's image with exactly one package that has this connector.",
+    (
+        "Build the operator's image with exactly one package that has this connector. Report a"
+        " failure to the authors of the package."
+    ),
 )
 PERMISSION_MISSING: Final = (
     "PermissionMissing",

@@ -33,9 +33,16 @@ from balanced_source.coordinator import (
     perform,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import RefusedDiscoveryError, StateConflictError, contained
+from balanced_source.errors import (
+    ConnectorContractError,
+    ConnectorError,
+    RefusedDiscoveryError,
+    StateConflictError,
+    contained,
+)
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_adapters.mistakes import close_coordinator, log_mistake, of_connector
 
 _IDLE: Final = 60.0
 _COORDINATOR: Final = "coordinator"
@@ -198,7 +205,7 @@ class CoordinatorLoop:
         self._turn(self._start)
         while (item := self._next()) is not None:
             self._turn(lambda item=item: self._handle(item))  # type: ignore[misc] # bound at once
-        self.coordinator.close()
+        close_coordinator(self.coordinator)
 
     def _turn(self, step: Callable[[], None]) -> None:
         """Do one step; after an error, continue with a coordinator that can be trusted."""
@@ -215,7 +222,8 @@ class CoordinatorLoop:
                 )
                 self._problem = error
                 self.close()
-            except Exception as error:  # noqa: BLE001
+            # Code of connectors may try to end the process, and would end this thread in silence.
+            except (Exception, SystemExit) as error:  # noqa: BLE001
                 # It must neither end the loop nor go unnoticed
                 self._failed(error)
                 # Whatever the step was, its coordinator may be half-changed.
@@ -232,11 +240,7 @@ class CoordinatorLoop:
             )
             for scope, error in enumerator.problems().items()
         }
-        return (
-            found
-            if self._problem is None
-            else {**found, _COORDINATOR: _internal_error(self._problem)}
-        )
+        return found if self._problem is None else {**found, _COORDINATOR: _failure(self._problem)}
 
     def _note_empty(self) -> None:
         enumerator = self.coordinator.enumerator
@@ -259,20 +263,24 @@ class CoordinatorLoop:
         else:
             self._do(self.coordinator.handle(item, now=time.time()))
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         """Tell people, and wait a little, so that an error that stays is no hot loop."""
         if time.monotonic() - self._failed_at > 2 * MAX_RETRY:
             self._failures = 0
         delay = backoff(self._failures + 1, first=self._first_retry, longest=MAX_RETRY)
-        log.error(
-            "the coordinator failed: it is rebuilt from its last stored state; please report this"
-            " as a bug",
-            error=repr(error),
-            retry_in=delay,
-            traceback="".join(traceback.format_exception(error)),  # never with values of variables
-        )
-        self._problem = error
-        self._problems = {**self._problems, _COORDINATOR: _internal_error(error)}
+        source = self.coordinator.source
+        if (named := of_connector(source, error)) is not None:
+            log_mistake(source.kind, error, retry_in=delay)
+        else:
+            log.error(
+                "the coordinator failed: it is rebuilt from its last stored state; please report"
+                " this as a bug",
+                error=repr(error),
+                retry_in=delay,
+                traceback="".join(traceback.format_exception(error)),  # never values of variables
+            )
+        self._problem = named or (error if isinstance(error, Exception) else contained(error))
+        self._problems = {**self._problems, _COORDINATOR: _failure(self._problem)}
         self._failures += 1
         self._failed_at = time.monotonic() + delay
         with self._wake:
@@ -345,9 +353,16 @@ class CoordinatorLoop:
         log.info(effect.message, reason=effect.reason)
 
 
-def _internal_error(error: Exception) -> Problem:
-    message = (
-        f"The coordinator failed: {error!r}. It is rebuilt and retries automatically; please report"
-        " this as a bug"
-    )
-    return Problem(reason=Reason.INTERNAL_ERROR, message=message)
+def why_failed(error: Exception) -> str:
+    """Return the sentence about what keeps a coordinator from deciding, for people."""
+    if isinstance(error, ConnectorError | ConnectorContractError):
+        return str(error)
+    return f"the coordinator failed: {error!r}. Please report this as a bug"
+
+
+def _failure(error: Exception) -> Problem:
+    why = why_failed(error)
+    message = f"{why[:1].upper()}{why[1:]}. The coordinator is rebuilt and retries automatically"
+    is_ours = not isinstance(error, ConnectorError | ConnectorContractError)
+    reason = Reason.INTERNAL_ERROR if is_ours else Reason.CONNECTOR_BROKEN
+    return Problem(reason=reason, message=message)

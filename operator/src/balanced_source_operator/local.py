@@ -45,6 +45,7 @@ from balanced_source_adapters.folder import (
     state_path,
     write_atomically,
 )
+from balanced_source_adapters.mistakes import named
 from balanced_source_adapters.mounted_secrets import MountedSecrets
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_operator.contract import yaml_text
@@ -174,18 +175,19 @@ class LocalOperator:
     def _new_loop(self, spec: BalancedSourceSpec) -> CoordinatorLoop:
         stored = self._state.read()
         restored = state_codec.decode(stored, self._source, uid=UID) if stored is not None else None
-        coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            self._source,
-            parallelism=spec.parallelism,
-            lineage=self._lineage(),
-            restored=restored,
-            published=self._published(),
-        )
-        secrets = MountedSecrets(self._file.parent)
-        connector = installed().of(self._source)
-        execute = connector.executor(
-            secrets, caller=Caller.OWNER, client_id="balanced-source-local"
-        )
+        with named(self._source):
+            coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+                self._source,
+                parallelism=spec.parallelism,
+                lineage=self._lineage(),
+                restored=restored,
+                published=self._published(),
+            )
+            secrets = MountedSecrets(self._file.parent)
+            connector = installed().of(self._source)
+            execute = connector.executor(
+                secrets, caller=Caller.OWNER, client_id="balanced-source-local"
+            )
         return CoordinatorLoop(
             coordinator, with_alarms(execute), publish=self._publish, persist=self._persist
         )

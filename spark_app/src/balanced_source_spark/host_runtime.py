@@ -338,7 +338,11 @@ class HostRuntime(HostReporter):
 
     def _on_assignment(self, assignment: Assignment) -> None:
         with self._lock:
-            self._seen.note(assignment)
+            try:
+                self._seen.note(assignment)
+            except BalancedSourceError as error:
+                # A hook of the connector: in this thread no one would hear of it.
+                self._fail(error)
             if self._calls is not None and self._seen.assignment is assignment:
                 self._calls.want(assignment.calls, self._called)
             if self._host is not None:

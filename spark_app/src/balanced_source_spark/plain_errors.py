@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from balanced_source.errors import BalancedSourceError, ContractViolationError
+from balanced_source.errors import (
+    BalancedSourceError,
+    ConnectorContractError,
+    ContractViolationError,
+)
 
 _HIDE: Final = "SPARK_HIDE_TRACEBACK"
 """Spark's workers leave out the traceback of an error if this variable is set when they report it.
@@ -27,9 +31,10 @@ def plain_errors() -> Iterator[None]:
     """
     try:
         yield
-    except ContractViolationError:
-        raise
-    except BalancedSourceError:
+    except BalancedSourceError as error:
+        is_said = isinstance(error, ConnectorContractError) and not error.is_ours
+        if isinstance(error, ContractViolationError) and not is_said:
+            raise
         if _WORKER in sys.modules:
             os.environ[_HIDE] = "1"
         raise

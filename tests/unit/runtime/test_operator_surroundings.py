@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import (
     KUBEFLOW_APPLICATION,
@@ -180,5 +181,48 @@ def test_an_application_that_fails_again_and_again_is_started_ever_later_until_t
         assert kept["metadata"]["name"] in story.applications
         await read(story, application=story.applications[-1])
         await story.until(lambda: has(story, "Degraded", "AsExpected"), "all is well")
+
+    check(play)
+
+
+@pytest.mark.parametrize("method", ["is_finished", "pending_splits", "problems", "undiscovered"])
+@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3)])
+def test_an_enumerator_that_cannot_tell_how_it_is_does_not_end_the_source(
+    monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException
+) -> None:
+    """The status asks it, also the status that says that it failed."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        with monkeypatch.context() as patch:
+            patch.setattr(DiscoveringSplitEnumerator, method, raising(error))
+            story.patch(parallelism=3)
+            await story.until(lambda: has(story, "Degraded", "InternalError"), "a condition")
+        await story.adopted(parallelism=3, splits=8)
+        await story.until(lambda: has(story, "Ready", "Reading"), "all is well")
+
+    check(play)
+
+
+def raising(error: BaseException) -> Any:
+    def method(*_: Any) -> Any:
+        raise error
+
+    return method
+
+
+def test_an_enumerator_that_fails_to_close_does_not_end_the_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play(story: Story) -> None:
+        monkeypatch.setattr(DiscoveringSplitEnumerator, "close", raising(SystemExit(1)))
+        await story.begin()
+        await read(story)
+        with monkeypatch.context() as patch:
+            patch.setattr(DiscoveringSplitEnumerator, "rebalance", raising(ValueError("odd")))
+            story.patch(parallelism=3)
+            await story.until(lambda: has(story, "Degraded", "InternalError"), "a condition")
+        await story.adopted(parallelism=3, splits=8)
 
     check(play)

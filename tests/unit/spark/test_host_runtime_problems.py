@@ -4,13 +4,15 @@ Without one, logged once and raised if fatal.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from balanced_source.api import Problem
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import FatalProblemError
+from balanced_source.errors import ConnectorError, FatalProblemError
 from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
@@ -101,3 +103,22 @@ def test_each_change_is_logged_once(runtime: HostRuntime) -> None:
         (SLOW.message, "warning"),
         ("problem resolved", "info"),
     ]
+
+
+def test_a_hook_that_fails_on_an_assignment_ends_the_query_with_its_sentence() -> None:
+    """The channel's thread hears it, and the query would wait until it gives up."""
+    said = "connector 'odd' of odd 1.0 failed in with_former: KeyError: 'x'"
+
+    def with_former(*_: Any) -> Any:
+        raise ConnectorError(said)
+
+    channel = MemoryChannel()
+    runtime = HostRuntime(channel, with_former=with_former)
+    try:
+        channel.publish(Assignment(epoch=1, parallelism=1, incarnations={"0": 1}))
+        with pytest.raises(ConnectorError, match="failed in with_former"):
+            runtime.wait_until_assigned(timeout=20)
+        with pytest.raises(ConnectorError, match="failed in with_former"):
+            runtime.base()
+    finally:
+        runtime.close()

@@ -40,6 +40,7 @@ from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.mistakes import close_coordinator
 from balanced_source_operator.controller.drain import is_drain
 from balanced_source_operator.controller.liveness import Pulses, newest_report
 from balanced_source_operator.controller.rollback import is_of_former_times
@@ -190,7 +191,7 @@ class Coordination:
         if self._calls is not None:
             self._calls.close()
         if self.coordinator is not None:
-            self.coordinator.close()
+            close_coordinator(self.coordinator)
         self.coordinator, self._calls, self._results, self._undone = None, None, [], []
         self._published, self._asked = None, ()
 

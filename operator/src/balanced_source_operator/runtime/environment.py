@@ -15,7 +15,7 @@ from balanced_source_operator.runtime.audience import Audience, NoAudience
 from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.restart_slots import RestartSlots
 from balanced_source_operator.settings import Settings
-from balanced_source_operator.spec import BalancedSourceSpec
+from balanced_source_operator.spec import Application, BalancedSourceSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +56,11 @@ class Desired:
     def conf_or(self, default: Mapping[str, str]) -> Mapping[str, str]:
         """Return the operator's Spark configuration in effect, given that of its settings."""
         return default if self.conf is None else self.conf
+
+    @property
+    def own_application(self) -> Application | None:
+        """The application; None if there is only a stand-in for it."""
+        return None if self.is_recalled else self.spec.application
 
     @property
     def reader_options(self) -> Mapping[str, str]:

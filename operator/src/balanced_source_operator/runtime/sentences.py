@@ -1,17 +1,39 @@
 """What the operator says of itself when a turn failed, or when it is not alone."""
 
+from typing import Final
+
 from balanced_source.api import Problem
 from balanced_source.errors import in_short
 from balanced_source.reasons import Reason
+from balanced_source_adapters.mistakes import of_connector
+from balanced_source_operator.runtime.environment import Desired
+
+_AGAIN: Final = (
+    "starts over from the stored state and retries automatically; the running query is untouched"
+)
 
 
-def internal_error(error: Exception) -> str:
-    """Return the sentence for an error that no one expected."""
-    return (
-        f"The operator failed with {in_short(error)}. It starts over from the stored"
-        " state and retries automatically; the running query is untouched. Report this message and"
-        " the operator's log"
+DEFECT: Final = "defect"
+"""Key of the problem that an error is which no one expected."""
+
+
+def defect(desired: Desired | None, error: BaseException) -> Problem:
+    """Return the problem that an error is which no one expected.
+
+    Args:
+        desired: what was served; None if that is unknown.
+        error: as it was raised.
+    """
+    source = desired.source if desired is not None else None
+    if (found := of_connector(source, error)) is not None:
+        why = str(found)
+        message = f"{why[:1].upper()}{why[1:]}. The operator {_AGAIN}"
+        return Problem(reason=Reason.CONNECTOR_BROKEN, message=message)
+    message = (
+        f"The operator failed with {in_short(error)}. It {_AGAIN}. Report this message and the"
+        " operator's log"
     )
+    return Problem(reason=Reason.INTERNAL_ERROR, message=message)
 
 
 def rival_problem(own: str, rival: str) -> Problem:

@@ -17,7 +17,7 @@ import structlog
 
 from balanced_source.api import Problem, ProblemBoard, Source
 from balanced_source.documents.report import HostReport
-from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError
+from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
@@ -54,7 +54,7 @@ from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.rest import rest
-from balanced_source_operator.runtime.sentences import internal_error, rival_problem
+from balanced_source_operator.runtime.sentences import DEFECT, defect, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
@@ -184,7 +184,7 @@ class SourceRuntime:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
                     backoff, awaited = BACKOFF_FIRST, self._wake
-                except Exception as error:  # noqa: BLE001
+                except (Exception, SystemExit) as error:  # noqa: BLE001
                     # An error in one source must not end the operator
                     await self._failed(error)
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
@@ -224,8 +224,8 @@ class SourceRuntime:
         if self._observed.is_deleted:
             return 0.0
         await self._act()
-        for reason in (Reason.INTERNAL_ERROR, Reason.STATE_CONFLICT, Reason.FOREIGN_OBJECT):
-            self._problems.clear(reason)
+        for key in (DEFECT, Reason.STATE_CONFLICT, Reason.FOREIGN_OBJECT):
+            self._problems.clear(key)
         self._failing_since = None
         if not self._fleet.has_refused:
             self._api.turn_succeeded()
@@ -371,14 +371,8 @@ class SourceRuntime:
         return str(self._stored_status.get("settings", ""))[:LIMIT] if known is None else known
 
     def _reader_selector(self) -> str:
-        """Return the selector of the scale subresource.
-
-        A recalled spec has a stand-in for its application.
-        """
-        desired = self._desired
-        application = (
-            desired.spec.application if desired is not None and not desired.is_recalled else None
-        )
+        """Return the selector of the scale subresource."""
+        application = self._desired.own_application if self._desired is not None else None
         return reader_selector(self._identity, application, self._env.settings.spark_conf)
 
     def _take_urgent_fields(self) -> None:
@@ -444,7 +438,7 @@ class SourceRuntime:
             previous=self._stored_status,
         )
 
-    async def _failed(self, error: Exception) -> None:
+    async def _failed(self, error: BaseException) -> None:
         """Handle a turn that did not end.
 
         What is known stays, unless it may have been left half-changed.
@@ -463,9 +457,17 @@ class SourceRuntime:
                 self._note_conflict(error)
             case _:
                 self._log.error("turn failed; starting over from the stored state", exc_info=error)
-                self._raise(Reason.INTERNAL_ERROR, internal_error(error))
-        with contextlib.suppress(KubernetesError):
+                self._problems.raise_(DEFECT, defect(self._desired, error))
+        try:
             await self._write_status()
+        except KubernetesError:
+            pass
+        except (Exception, SystemExit) as other:  # noqa: BLE001
+            # It was looking at the enumerator that failed: without it, the status has the problem.
+            self._log.error("the status cannot tell of the enumerator", error=in_short(other))
+            self._coordination.drop()
+            with contextlib.suppress(KubernetesError):
+                await self._write_status()
         if not isinstance(error, KubernetesError):
             self._coordination.drop()
 

@@ -21,8 +21,9 @@ from balanced_source.coordinator import (
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters.coordinator_loop import CoordinatorLoop
+from balanced_source_adapters.coordinator_loop import CoordinatorLoop, why_failed
 from balanced_source_adapters.folder import FolderStore
+from balanced_source_adapters.mistakes import named
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
@@ -57,14 +58,18 @@ class EmbeddedChannel:
 
         Raises:
             StateError: what is stored cannot be read, or is of another source.
+            ConnectorError, ContractViolationError: the connector's enumerator cannot be made.
         """
         self._confirm = confirm
         self._state = state
         self.is_durable = state is not None
-        restored = _restored(state, source)
-        self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
-            source, parallelism=parallelism, keeps_finished=state is None, restored=restored
-        )
+        with named(source):
+            self._coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
+                source,
+                parallelism=parallelism,
+                keeps_finished=state is None,
+                restored=_restored(state, source),
+            )
         self._is_rescaled = self._coordinator.state.parallelism != parallelism
         self._parallelism = parallelism
         self._execute = execute
@@ -125,7 +130,7 @@ class EmbeddedChannel:
     def refusal(self) -> str | None:
         """Return why the first discovery or look-up was refused, or why there is nothing."""
         if self._loop is not None and (problem := self._loop.problem) is not None:
-            return f"the coordinator failed: {problem!r}. Please report this as a bug"
+            return why_failed(problem)
         if self._loop is not None and self._loop.empty_for > self._confirm:
             why = (
                 "; ".join(problem.message for problem in self._loop.problems.values()) or NO_SPLITS

@@ -42,14 +42,15 @@ def _embedded(options: Options) -> AssignmentChannel:
     from balanced_source_adapters.coordinator_loop import with_alarms
     from balanced_source_adapters.folder import FolderStore, state_path
     from balanced_source_spark.channels.embedded import EmbeddedChannel
+    from balanced_source_spark.contract.mistakes import explained
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     source, secrets = options.embedded, options.secrets
-    execute = (
-        installed()
-        .of(source)
-        .executor(secrets, caller=Caller.OWNER, client_id="balanced-source-embedded")
-    )
+    connector = installed().of(source)
+    with explained(options.connector, "executor"):
+        execute = connector.executor(
+            secrets, caller=Caller.OWNER, client_id="balanced-source-embedded"
+        )
     state = FolderStore(state_path(options.state_dir)) if options.state_dir is not None else None
     return EmbeddedChannel(
         source, with_alarms(execute), parallelism=options.parallelism, state=state

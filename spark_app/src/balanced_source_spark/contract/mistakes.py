@@ -8,7 +8,6 @@ about our code, so it goes to the log, where the authors of the connector find i
 Tasks import this, so it imports little.
 """
 
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -16,13 +15,12 @@ from typing import Any, Final
 
 from balanced_source.errors import (
     BalancedSourceError,
+    ConnectorContractError,
     ConnectorError,
     ContractViolationError,
     in_short,
 )
-from balanced_source_adapters.lazy_log import get_logger
-
-log = get_logger(__name__)
+from balanced_source_adapters.mistakes import broken_contract, failed, log_mistake
 
 _logged: Final[dict[tuple[str, str], str]] = {}
 """Connector and method → the mistake that was logged last."""
@@ -51,10 +49,10 @@ def attributed(connector: str) -> Iterator[None]:
     """Name the connector in an error about its broken contract."""
     try:
         yield
+    except ConnectorContractError:  # a part of a hybrid source, which is named already
+        raise
     except ContractViolationError as error:
-        raise ContractViolationError(
-            f"connector {connector!r} of {_package(connector)} breaks its contract: {error}"
-        ) from error
+        raise broken_contract(connector, error) from error
 
 
 def mistake(connector: str, where: str, error: BaseException) -> ConnectorError:
@@ -63,13 +61,8 @@ def mistake(connector: str, where: str, error: BaseException) -> ConnectorError:
     # Servers are asked again every few seconds: the same traceback each time would fill the log.
     if _logged.get((connector, where)) != short:
         _logged[connector, where] = short
-        # As text: a log that is made for people may show variables, and with them passwords.
-        lines = "".join(traceback.format_exception(error))
-        log.error("a connector failed", connector=connector, method=where, exception=lines)
-    return ConnectorError(
-        f"connector {connector!r} of {_package(connector)} failed in {where}:"
-        f" {short}. {_remedy(error)}"
-    )
+        log_mistake(connector, error, method=where)
+    return failed(connector, where, error)
 
 
 class ExplainingProxy:
@@ -112,19 +105,3 @@ class ExplainingProxy:
                 raise mistake(connector, name, error) from error
 
         return call
-
-
-def _remedy(error: BaseException) -> str:
-    report = "eport this to the authors of the package, with the traceback from the log"
-    if isinstance(error, OSError):  # also of connections
-        return f"Check that what it reads can be reached. If it can, r{report}"
-    return f"R{report}"
-
-
-def _package(connector: str) -> str:
-    from balanced_source_adapters.connectors import installed
-
-    try:
-        return installed().package_of(connector)
-    except ConnectorError:
-        return "an unknown package"

@@ -1,0 +1,162 @@
+"""Names the connector whose code has failed.
+
+The coordinator runs the pure half of a connector beside our own code: in the operator, in local
+mode, and in a driver without an operator. Whose mistake an exception is, its traceback tells.
+
+Tasks of Spark import this, so it imports little.
+"""
+
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from balanced_source.api import Source
+from balanced_source.errors import (
+    BalancedSourceError,
+    ConnectorContractError,
+    ConnectorError,
+    ContractViolationError,
+    in_short,
+)
+from balanced_source_adapters.lazy_log import get_logger
+
+if TYPE_CHECKING:
+    from balanced_source.coordinator import SourceCoordinator
+
+log = get_logger(__name__)
+
+_LIBRARY: Final = "balanced_source"
+_OURS: Final = frozenset(
+    {_LIBRARY, "balanced_source_adapters", "balanced_source_operator", "balanced_source_spark"}
+)
+"""Top-level modules of this project."""
+
+_ENTRIES: Final = (
+    "balanced_source.assigners",
+    "balanced_source.connectors",
+    "balanced_source.coordinator.context",
+    "balanced_source.coordinator.state_codec",
+    "balanced_source.coordinator.view",
+    "balanced_source.documents.splits",
+)
+"""Modules of the library that check what a connector brings; others check hosts and documents."""
+
+
+class _Place(NamedTuple):
+    """Where a piece of code is."""
+
+    module: str
+    name: str
+
+    @property
+    def root(self) -> str:
+        return self.module.partition(".")[0]
+
+
+def package_of(kind: str) -> str:
+    """Return the package of a connector, with its version, for messages."""
+    from balanced_source_adapters.connectors import installed
+
+    try:
+        return installed().package_of(kind)
+    except ConnectorError:
+        return "an unknown package"
+
+
+def failed(kind: str, where: str, error: BaseException) -> ConnectorError:
+    """Return the sentence about a connector that raised an exception by mistake.
+
+    Args:
+        kind: of the connector.
+        where: what it was asked, such as a method of the contract.
+        error: what it raised.
+    """
+    return ConnectorError(
+        f"connector {kind!r} of {package_of(kind)} failed in {where}: {in_short(error)}."
+        f" {_remedy(error)}"
+    )
+
+
+def broken_contract(kind: str, error: ContractViolationError) -> ConnectorContractError:
+    """Return the sentence about a connector that broke its contract."""
+    from balanced_source_adapters.connectors import BUILT_IN
+
+    return ConnectorContractError(
+        f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}",
+        is_ours=kind in BUILT_IN,
+    )
+
+
+def of_connector(
+    source: Source[Any, Any] | None, error: BaseException
+) -> BalancedSourceError | None:
+    """Return an exception as a sentence that names the connector whose mistake it is.
+
+    None if it is not the mistake of an installed package, or says by itself what to do.
+
+    Args:
+        source: that was served; None if that is unknown.
+        error: as it was raised, with its traceback.
+    """
+    from balanced_source_adapters.connectors import BUILT_IN, installed
+
+    is_broken = isinstance(error, ContractViolationError)
+    if isinstance(error, BalancedSourceError) and not is_broken:
+        return None
+    kinds = installed().kinds_by_module
+    known = [p for p in _places(error) if p.root in _OURS or p.root in kinds]
+    if not known or known[0].root in _OURS - {_LIBRARY}:
+        return None
+    own = next((place for place in known if place.root in kinds), None)
+    kind = kinds[own.root] if own is not None else source.kind if source is not None else ""
+    # Without code of its own in the traceback, it has brought values that ours cannot work with.
+    if own is None and (kind in BUILT_IN or kind not in installed().kinds):
+        return None
+    if isinstance(error, ContractViolationError):
+        is_entry = own is not None or known[0].module.startswith(_ENTRIES)
+        return broken_contract(kind, error) if is_entry else None
+    return failed(kind, own.name if own is not None else "what it brings to the coordinator", error)
+
+
+@contextmanager
+def named(source: Source[Any, Any]) -> Iterator[None]:
+    """Raise a connector's mistakes as sentences; see `of_connector`."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        found = of_connector(source, error)
+        if found is None:
+            raise
+        log_mistake(source.kind, error)
+        raise found from error
+
+
+def log_mistake(kind: str, error: BaseException, **details: Any) -> None:
+    """Log a connector's mistake with its traceback, for the authors of the connector."""
+    # As text: a log that is made for people may show variables, and with them passwords.
+    lines = "".join(traceback.format_exception(error))
+    log.error("a connector failed", connector=kind, exception=lines, **details)
+
+
+def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
+    """Close a coordinator. An enumerator that fails then is logged: nothing is left to be done."""
+    try:
+        coordinator.close()
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        log_mistake(coordinator.source.kind, error)
+
+
+def _places(error: BaseException) -> list[_Place]:
+    """Return where an exception came from, innermost first."""
+    return [
+        _Place(str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ][::-1]
+
+
+def _remedy(error: BaseException) -> str:
+    report = "eport this to the authors of the package, with the traceback from the log"
+    if isinstance(error, OSError):  # also of connections
+        return f"Check that what it reads can be reached. If it can, r{report}"
+    return f"R{report}"
