@@ -17,7 +17,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
-from balanced_source_spark.stream_reader import UNLIMITED, planner_of, task_reader
+from balanced_source_spark.stream_reader import UNLIMITED, check_tasks, planner_of, task_reader
 
 if TYPE_CHECKING:
     from balanced_source_spark.planner import StreamPlanner
@@ -40,6 +40,8 @@ class BalancedBatchReader(DataSourceReader):
         journal = options.journal and replace(options.journal, is_batch=True)
         # One micro-batch reads everything: nothing could wait for a slower split.
         self._options = replace(options, alignment=None, journal=journal)
+        # Here: Spark pickles a batch reader before it is planned.
+        check_tasks(self._options)
 
     def __reduce__(self) -> Any:
         return task_reader(self._options), ()

@@ -46,7 +46,8 @@ def _task_reader(options: Options) -> Callable[[], TaskReader]:
         from balanced_source_spark.contract.checked_tasks import checked_task
 
         with explained(options.connector, "task_reader"):
-            return partial(checked_task, options.connector, half.task_reader(query))
+            made = half.task_reader(query)
+            return partial(checked_task, options.connector, made, query.schema)
     from balanced_source_spark.contract.readers import ReadersHalf
     from balanced_source_spark.journal.task import JournalTaskReader
 
@@ -56,6 +57,19 @@ def _task_reader(options: Options) -> Callable[[], TaskReader]:
         f"connector {options.connector!r} is broken: its Spark half reads neither ranges nor"
         " readers"
     )
+
+
+def check_tasks(options: Options) -> None:
+    """Check that tasks can get what they need. Once per query: it makes a copy.
+
+    Raises:
+        ConnectorError, ConnectorContractError: they cannot. Names the connector.
+    """
+    with quick_imports():
+        from balanced_source_spark.contract.pickled import check_pickles
+
+        half, query = half_of(options.connector), query_of(options)
+        check_pickles(options.connector, half, query, _task_reader(options))
 
 
 def planner_of(options: Options) -> "StreamPlanner":
@@ -83,9 +97,11 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planner(self) -> "StreamPlanner":
         # Here, in the planning process: Spark ends it by SIGTERM, and the claim is to be given up
         # then.
+        check_tasks(self._options)
         end_in_order()
         return planner_of(self._options)
 
+    @plain_errors()
     def initialOffset(self) -> dict[str, Any]:
         return self._planner.initialOffset()
 

@@ -7,9 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import LongType, StringType, StructType
 
 from balanced_source.documents.journal import FetchLimits, RecordKey
-from balanced_source.errors import ConnectorError, ContractViolationError, JournalError
+from balanced_source.errors import (
+    ConnectorContractError,
+    ConnectorError,
+    ContractViolationError,
+    JournalError,
+)
 from balanced_source.host.journaling import Share
 from balanced_source_spark.contract.checked_tasks import checked_task
 from balanced_source_spark.contract.half import Query
@@ -106,7 +112,7 @@ def journal(tmp_path: Path) -> FolderJournal:
     return made
 
 
-def attempt(journal: FolderJournal, half: Half) -> int:
+def attempt(journal: FolderJournal, half: Half, columns: StructType | None = None) -> int:
     """Run the task; return the number of its rows."""
     share = Share(
         key=RecordKey("j", 1, 0),
@@ -115,7 +121,7 @@ def attempt(journal: FolderJournal, half: Half) -> int:
         starts={(SHELF, "a"): 0},
     )
     part = ReaderPartition(subtask_id=0, ranges=(), settings={"tapes": {}}, share=share)
-    query = Query(client_id="c", read=None, journal=journal)
+    query = Query(client_id="c", read=None, journal=journal, schema=columns)
     return sum(batch.num_rows for batch in JournalTaskReader(half, query, "files").read(part))
 
 
@@ -189,3 +195,98 @@ def test_a_broken_contract_names_the_connector(journal: FolderJournal) -> None:
         ContractViolationError, match="connector 'files' of balanced-source breaks its contract"
     ):
         attempt(journal, half)
+
+
+COLUMNS = StructType().add("n", LongType()).add("s", StringType())
+RIGHT = pa.schema({"n": pa.int64(), "s": pa.string()})
+
+
+def rows_of(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(1, f.type) for f in schema], schema=schema)
+
+
+WRONG = [
+    pytest.param({"n": pa.int64()}, "without column 's', which is declared as string", id="less"),
+    pytest.param(
+        {"n": pa.int64(), "s": pa.string(), "more": pa.int8()},
+        "with column 'more', which is not declared",
+        id="more",
+    ),
+    pytest.param(
+        {"s": pa.string(), "n": pa.int64()},
+        "with the columns s, n, and declared are n, s",
+        id="another order",
+    ),
+    pytest.param(
+        {"n": pa.int32(), "s": pa.string()},
+        "in which column 'n' is int32, and declared is bigint: int64",
+        id="another type",
+    ),
+    pytest.param(
+        {"n": pa.int64(), "s": pa.null()},
+        "in which column 's' is null, and declared is string: string",
+        id="nothing but None",
+    ),
+]
+DO = "Return rows that have the columns of schema, in the same order and with the same types"
+
+
+@pytest.mark.parametrize(("columns", "said"), WRONG)
+def test_rows_with_other_columns_are_named(columns: dict[str, Any], said: str) -> None:
+    wrong = rows_of(pa.schema(columns))
+    batches = checked_task("files", lambda: Ranges(first=wrong), COLUMNS).read(PART)
+
+    with pytest.raises(ConnectorContractError) as caught:
+        next(batches)
+
+    assert str(caught.value) == (
+        "connector 'files' of balanced-source breaks its contract: read of its task reader returned"
+        f" rows {said}. {DO}"
+    )
+
+
+def test_rows_with_the_declared_columns_are_passed_on() -> None:
+    right = rows_of(RIGHT.with_metadata({"by": "a library"}))
+    assert list(checked_task("files", lambda: Ranges(first=right), COLUMNS).read(PART)) == [right]
+    assert list(checked_task("files", lambda: Ranges(first=ROWS)).read(PART)) == [ROWS]
+
+
+def test_a_later_batch_is_checked_too() -> None:
+    """Spark looks at the first one only."""
+
+    class Changing:
+        def read(self, partition: ReaderPartition) -> Iterator[Any]:
+            yield rows_of(RIGHT)
+            yield rows_of(pa.schema({"n": pa.int64(), "s": pa.null()}))
+
+    batches = checked_task("files", Changing, COLUMNS).read(PART)
+    next(batches)
+    with pytest.raises(ConnectorContractError, match="in which column 's' is null"):
+        next(batches)
+
+
+TAPES = StructType().add("tape", StringType()).add("number", LongType())
+
+
+@pytest.mark.parametrize("good", [0, 4])
+def test_rows_that_spark_would_refuse_are_not_sealed(journal: FolderJournal, good: int) -> None:
+    """A sealed range is read again for ever. Rows are made in batches of one, two and more."""
+
+    def rows(records: Any) -> pa.RecordBatch:
+        number = pa.int64() if max(n for _, n in records) < good else pa.int32()
+        columns = {"tape": pa.string(), "number": number}
+        values = [[r[0] for r in records], [r[1] for r in records]]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(v, t) for v, t in zip(values, columns.values(), strict=True)],
+            schema=pa.schema(columns),
+        )
+
+    with pytest.raises(ConnectorContractError) as caught:
+        attempt(journal, Half(shelf(), of_half={"rows": rows}), TAPES)
+
+    assert str(caught.value) == (
+        "connector 'files' of balanced-source breaks its contract: rows of the connector's Spark"
+        " half returned rows in which column 'number' is int32, and declared is bigint: int64."
+        f" {DO}"
+    )
+    assert attempt(journal, Half(Shelf(lengths={"a": 7})), TAPES) == 7, "nothing was sealed"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 
 from balanced_source.api import InputStatus, SourceReader, SourceSplit
-from balanced_source_spark.contract.mistakes import ExplainingProxy, explained
+from balanced_source_spark.contract.mistakes import ExplainingProxy, attributed, explained
+from balanced_source_spark.contract.row_columns import Columns, RowColumns
 from balanced_source_spark.plain_errors import plain_errors
 
 if TYPE_CHECKING:
@@ -28,23 +29,35 @@ class CheckedTaskReader:
     Attributes:
         connector: its kind.
         reader: the connector's.
+        declared: columns of the query; None if they are unknown.
     """
 
     connector: str
     reader: "TaskReader"
+    declared: "Columns" = None
 
     def read(self, partition: "ReaderPartition") -> Iterator[pa.RecordBatch]:
         """See `balanced_source_spark.contract.half.TaskReader`."""
-        with plain_errors(), explained(self.connector, "read of its task reader"):
+        columns, kind = RowColumns(self.declared, "read of its task reader"), self.connector
+        with plain_errors(), attributed(kind), explained(kind, "read of its task reader"):
             for batch in self.reader.read(partition):
                 _check(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
+                columns.check(batch)
                 yield batch
 
 
-def checked_task(connector: str, make: "Callable[[], TaskReader]") -> CheckedTaskReader:
-    """Return the reader that a connector's factory makes. Tasks call this."""
+def checked_task(
+    connector: str, make: "Callable[[], TaskReader]", declared: "Columns" = None
+) -> CheckedTaskReader:
+    """Return the reader that a connector's factory makes. Tasks call this.
+
+    Args:
+        connector: its kind.
+        make: the factory.
+        declared: columns of the query; None if they are unknown.
+    """
     with plain_errors(), explained(connector, "the factory that task_reader returned"):
-        return CheckedTaskReader(connector, make())
+        return CheckedTaskReader(connector, make(), declared)
 
 
 def checked_half(

@@ -63,7 +63,10 @@ class HybridSparkHalf(SparkHalf[Reads]):
 
         readers = {
             part.name: partial(
-                checked_task, part.kind, _ranges(part.kind).task_reader(part_query(query, part))
+                checked_task,
+                part.kind,
+                _ranges(part.kind).task_reader(part_query(query, part)),
+                query.schema,
             )
             for part in query.read
         }

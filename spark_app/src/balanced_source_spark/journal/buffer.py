@@ -10,6 +10,7 @@ from typing import IO, Any, Final, Generic, TypeVar
 import pyarrow as pa
 
 from balanced_source.errors import ContractViolationError
+from balanced_source_spark.contract.row_columns import Columns, RowColumns
 
 T = TypeVar("T")
 
@@ -32,13 +33,19 @@ class Buffer(Generic[T]):
 
     Args:
         rows: turns records into rows.
+        declared: columns of the query; None if they are unknown.
         in_memory: see `IN_MEMORY`.
     """
 
     def __init__(
-        self, rows: Callable[[Sequence[T]], pa.RecordBatch], *, in_memory: int = IN_MEMORY
+        self,
+        rows: Callable[[Sequence[T]], pa.RecordBatch],
+        declared: "Columns" = None,
+        *,
+        in_memory: int = IN_MEMORY,
     ) -> None:
         self._rows = rows
+        self._columns = RowColumns(declared, "rows of the connector's Spark half")
         self._limit = in_memory
         self._records: list[T] = []
         self._batches: list[pa.RecordBatch] = []
@@ -56,11 +63,11 @@ class Buffer(Generic[T]):
         self._weight += _size(record)
         self.count += 1
         if len(self._records) >= self._chunk or self._weight >= CHUNK_BYTES:
-            self._convert()
+            self.convert()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return all rows, once."""
-        self._convert()
+        self.convert()
         if self._file is not None:
             self._writer.close()
             self._file.seek(0)
@@ -74,7 +81,8 @@ class Buffer(Generic[T]):
         if self._file is not None:
             self._file.close()
 
-    def _convert(self) -> None:
+    def convert(self) -> None:
+        """Turn the records so far into rows. What is wrong with them shows now."""
         if not self._records:
             return
         batch = self._checked(self._rows(self._records))
@@ -103,6 +111,7 @@ class Buffer(Generic[T]):
                 f" {len(self._records)} records: return one row per record. Leave out a record, or"
                 " split it up, in the reader"
             )
+        self._columns.check(batch)
         return batch
 
     def _spill(self) -> None:

@@ -116,7 +116,7 @@ class Reading:
         self._share = share
         self._stops = stops
         self._context = TaskContext(share)
-        self.buffer: Buffer[Any] = Buffer(half.rows)
+        self.buffer: Buffer[Any] = Buffer(half.rows, query.schema)
         self._moved: set[SplitId] = set()
         self._output = SplitOutputs[Any](
             self.buffer.add, on_split=self._moved.add if stops else None, on_release=self._note_end
@@ -239,6 +239,8 @@ class Reading:
             ContractViolationError: it cannot be read again. A record is never changed, so it is not
                 even written.
         """
+        # Before it is sealed: rows that cannot be made would fail at every replay.
+        self.buffer.convert()
         self.settle()
         starts = self._share.starts
         moved = {s: p for s, p in self._at.items() if p != starts[s]}
