@@ -16,7 +16,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     InvalidSpecError,
 )
-from balanced_source.host.alignment import RecordTime
+from balanced_source.host.alignment import RecordTime, unaligned
 from balanced_source.host.ends import (
     Marks,
     SplitEnd,
@@ -25,7 +25,7 @@ from balanced_source_adapters.connectors import installed
 from balanced_source_spark.aligner import Aligner
 from balanced_source_spark.channels.channel import AssignmentChannel, Rescalable
 from balanced_source_spark.channels.factory import open_channel
-from balanced_source_spark.contract.checked_hooks import hooks_of, tells_event_times
+from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import AnyHalf, half_of
 from balanced_source_spark.contract.hooks import NO_SETTINGS, PlannerContext, PlannerHooks
 from balanced_source_spark.contract.option_table import rejected
@@ -61,13 +61,9 @@ class PlannerParts:
             send_source_event=self._send_event,
         )
         hooks = hooks_of(self._half, context, connector=self._options.connector)
-        if self._options.alignment is not None and not tells_event_times(hooks):
+        if self._options.alignment is not None and not hooks.tells_event_times:
             # Without event times no split would ever be read on.
-            raise rejected(
-                "alignmentMaxDrift",
-                f"connector {self._options.connector!r} does not tell event times, so its splits"
-                " cannot be aligned: leave it out (in a spec: alignment)",
-            )
+            raise rejected("alignmentMaxDrift", unaligned(self._options.connector))
         return hooks
 
     @cached_property

@@ -117,6 +117,10 @@ class HttpLogSource(DiscoveringSource[LogSplit], SupportsSplitReassignmentOnReco
     def boundedness(self) -> Boundedness:
         return Boundedness.CONTINUOUS_UNBOUNDED
 
+    @property
+    def has_event_times(self) -> bool:
+        return False  # the server cannot be asked for the entry at a time
+
     def scopes(self) -> tuple[str, ...]:
         return (SCOPE,)
 

@@ -324,6 +324,15 @@ class Source(ABC, Generic[SplitT, StateT]):
         return 0
 
     @property
+    def has_event_times(self) -> bool:
+        """Whether splits can be aligned in event time.
+
+        False: their records have no times, so a spec that asks for alignment is invalid. With True,
+        the default, the driver looks whether the connector has `PlannerHooks.event_times`.
+        """
+        return True
+
+    @property
     def kind(self) -> str:
         """Name of the connector that the source belongs to, see `Connector.kind`.
 

@@ -131,3 +131,11 @@ def capped(ends: Mapping[SplitId, int], following: Following) -> dict[SplitId, i
             record = following[split_id]
             result[split_id] = end if record is None else min(end, record.offset)
     return result
+
+
+def unaligned(kind: str) -> str:
+    """Return why splits of a kind of source cannot be aligned, for people."""
+    return (
+        f"connector {kind!r} does not tell event times, so its splits cannot be aligned: leave it"
+        " out (in a spec: alignment)"
+    )

@@ -13,6 +13,7 @@ from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError, in_short
+from balanced_source.host.alignment import unaligned
 from balanced_source_operator.contract.half import (
     Common,
     OperatorHalf,
@@ -58,9 +59,17 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
         InvalidSpecError: what CEL could not check. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
-    return _translated(
+    made = _translated(
         spec, lambda half, config, common, field: half.to_source(config, common, texts, field=field)
     )
+    pipeline = spec.application.pipeline
+    with blamed(made.kind, spec.source.field):
+        is_aligned = pipeline is not None and pipeline.alignment is not None
+        if is_aligned and not made.has_event_times:
+            raise InvalidSpecError(
+                unaligned(made.kind), field="spec.application.pipeline.alignment"
+            )
+    return made
 
 
 def to_recalled_source(

@@ -34,20 +34,8 @@ def hooks_of(
     return cast("PlannerHooks", _CheckedHooks(made, connector))
 
 
-def tells_event_times(hooks: PlannerHooks) -> bool:
-    """Whether a connector has hooks of its own for event times, which alignment depends on."""
-    made: object = hooks.made if isinstance(hooks, _CheckedHooks) else hooks
-    own: object = getattr(type(made), "event_times", None)
-    return own is not PlannerHooks.event_times
-
-
 class _CheckedHooks(ExplainingProxy):
     """Passes everything on; hooks that the connector did not override are called directly."""
-
-    @property
-    def made(self) -> object:
-        """What the connector has made."""
-        return self._made
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         # An idle query asks a hundred times a second.

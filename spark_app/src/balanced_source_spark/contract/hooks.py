@@ -111,6 +111,14 @@ class PlannerHooks(ABC):
         """
         return str(split_id[0])
 
+    @property
+    def tells_event_times(self) -> bool:
+        """Whether splits can be aligned in event time: whether `event_times` was overridden.
+
+        `Source.has_event_times` says the same where specs are validated.
+        """
+        return type(self).event_times is not PlannerHooks.event_times
+
     def event_times(
         self, scope: str, millis: Mapping[SplitId, int]
     ) -> Mapping[SplitId, RecordTime | None]:

@@ -60,6 +60,11 @@ class HybridHooks(PlannerHooks):
             found |= _outer(answers, name)
         return found
 
+    @property
+    def tells_event_times(self) -> bool:
+        """Splits of all parts wait for each other."""
+        return all(hooks.tells_event_times for hooks in self._parts.values())
+
     def event_times(
         self, scope: str, millis: Mapping[SplitId, int]
     ) -> Mapping[SplitId, RecordTime | None]:

@@ -176,6 +176,10 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         return KIND
 
     @property
+    def has_event_times(self) -> bool:
+        return False  # only the records know them
+
+    @property
     def look_ahead(self) -> int:
         return self.ahead
 

@@ -60,6 +60,11 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         return max(part.source.look_ahead for part in self.parts)
 
     @property
+    def has_event_times(self) -> bool:
+        """Splits of all parts wait for each other."""
+        return all(part.source.has_event_times for part in self.parts)
+
+    @property
     def has_ending_splits(self) -> bool:
         return True
 
