@@ -11,6 +11,7 @@
     ├── DiscoveryError               the outside world did not tell which splits there are
     │   ├── TransientDiscoveryError  try again: unreachable, timed out, leader moving
     │   └── RefusedDiscoveryError    trying again does not help: wrong credentials, no such topic
+    │       └── WrongAnswerError     a connector has answered with what its contract does not allow
     ├── ConnectorError               a kind of source is not installed, or its package is broken
     ├── JournalError                 the store of a journal is out of reach, or lacks something
     ├── ForeignJournalError          the journal of a Spark checkpoint is not where it should be
@@ -128,6 +129,10 @@ class TransientDiscoveryError(DiscoveryError):
 
 class RefusedDiscoveryError(DiscoveryError):
     """Someone has to act first (credentials, a missing topic); retried slowly all the same."""
+
+
+class WrongAnswerError(RefusedDiscoveryError):
+    """A connector has answered a call of its enumerator with what the contract does not allow."""
 
 
 class ConnectorError(BalancedSourceError):

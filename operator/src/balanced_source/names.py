@@ -48,6 +48,25 @@ def shown_value(value: object) -> str:
     return text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
 
 
+def is_unicode(text: str) -> bool:
+    """Returns whether a text can be written in UTF-8: it holds no half of a surrogate pair."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def as_unicode(text: str) -> str:
+    """Returns the text with a question mark for what cannot be written in UTF-8.
+
+    Names of files may hold such.
+    """
+    return text if is_unicode(text) else text.encode(errors="replace").decode()
+
+
 def one_line(text: str) -> str:
     """Returns a text of another program on one line, bounded and without control characters."""
     joined = " ".join(text.split())

@@ -42,7 +42,12 @@ from balanced_source.errors import (
 )
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_adapters.mistakes import close_coordinator, log_mistake, of_connector
+from balanced_source_adapters.mistakes import (
+    close_coordinator,
+    discovery_errors,
+    log_mistake,
+    of_connector,
+)
 
 _IDLE: Final = 60.0
 _COORDINATOR: Final = "coordinator"
@@ -230,15 +235,14 @@ class CoordinatorLoop:
                 step = self._rebuild
 
     def _found_problems(self) -> Mapping[ProblemKey, Problem]:
-        enumerator = self.coordinator.enumerator
-        blocked = {} if self._has_assigned else enumerator.blocked()
+        blocked = {} if self._has_assigned else self.coordinator.enumerator.blocked()
         found: dict[ProblemKey, Problem] = {
             ("discovery", scope): discovery_problem(
                 error,
                 scope=scope,
                 is_fatal=scope in blocked and isinstance(error, RefusedDiscoveryError),
             )
-            for scope, error in enumerator.problems().items()
+            for scope, error in discovery_errors(self.coordinator).items()
         }
         return found if self._problem is None else {**found, _COORDINATOR: _failure(self._problem)}
 

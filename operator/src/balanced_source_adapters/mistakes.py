@@ -7,7 +7,7 @@ Tasks of Spark import this, so it imports little.
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -17,6 +17,7 @@ from balanced_source.errors import (
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
+    WrongAnswerError,
     in_short,
 )
 from balanced_source_adapters.lazy_log import get_logger
@@ -88,6 +89,22 @@ def broken_contract(kind: str, error: ContractViolationError) -> ConnectorContra
     )
 
 
+def discovery_errors(
+    coordinator: "SourceCoordinator[Any, Any] | None", *, blocked: bool = False
+) -> Mapping[str, Exception]:
+    """Return what keeps scopes from being read; wrong answers name the connector.
+
+    Args:
+        coordinator: of the source; None while there is none.
+        blocked: whether only scopes count that could not be listed at all.
+    """
+    if coordinator is None:
+        return {}
+    enumerator, kind = coordinator.enumerator, coordinator.source.kind
+    found = enumerator.blocked() if blocked else enumerator.problems()
+    return {scope: _with_name(kind, error) for scope, error in found.items()}
+
+
 def of_connector(
     source: Source[Any, Any] | None, error: BaseException
 ) -> BalancedSourceError | None:
@@ -145,6 +162,13 @@ def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
         coordinator.close()
     except (Exception, SystemExit) as error:  # noqa: BLE001
         log_mistake(coordinator.source.kind, error)
+
+
+def _with_name(kind: str, error: Exception) -> Exception:
+    if not kind or not isinstance(error, WrongAnswerError):
+        return error
+    message = f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}"
+    return WrongAnswerError(message, scope=error.scope, reason=error.reason)
 
 
 def _places(error: BaseException) -> list[_Place]:

@@ -22,6 +22,7 @@ from balanced_source.coordinator.state import runs_on
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
 from balanced_source.names import reason_of
+from balanced_source_adapters.mistakes import named
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.yaml_text import YamlError
 from balanced_source_operator.controller.translate import texts_of, to_source
@@ -115,11 +116,12 @@ def make_plan(
         StateError: the state cannot be used, or no assigner decides about the splits of such a
             source.
     """
-    checkpoint = state_codec.decode(state, _with_assigner(source))
-    causes = _causes(spec, before, checkpoint)
-    return _planned(
-        source, checkpoint, parallelism=spec.parallelism, causes=causes, hosts=host_names(spec)
-    )
+    with named(source):
+        checkpoint = state_codec.decode(state, _with_assigner(source))
+        causes = _causes(spec, before, checkpoint)
+        return _planned(
+            source, checkpoint, parallelism=spec.parallelism, causes=causes, hosts=host_names(spec)
+        )
 
 
 def rescaled(

@@ -31,6 +31,7 @@ from balanced_source_adapters.mistakes import named, of_connector
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
+from support.tapes import TapeSource
 from support.world import kafka_source
 from testbed.waiting import wait_until
 
@@ -47,6 +48,8 @@ class OddEnumerator(SplitEnumerator[NumbersSplit, Any]):
     def __init__(self, context: SplitEnumeratorContext[NumbersSplit], act: Act) -> None:
         super().__init__(context)
         self.act = act
+        # Of the package: a thread may outlive the test, and with it the module.
+        self.do: Callable[[Act, str], None] = sys.modules[MODULE].__dict__["do"]
 
     def start(self) -> None:
         self._do("start")
@@ -64,8 +67,7 @@ class OddEnumerator(SplitEnumerator[NumbersSplit, Any]):
         self._do("close")
 
     def _do(self, name: str) -> None:
-        inside: dict[str, Any] = sys.modules[MODULE].__dict__
-        inside["do"](self.act, name)
+        self.do(self.act, name)
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def run(source: OddSource) -> Exception:
         publish=published.append,
         first_retry=0.01,
     )
-    loop.start()
+    thread = loop.start()
     try:
         wait_until(lambda: loop.problem is not None, 30, "a problem")
         assert loop.problem is not None
@@ -125,6 +127,8 @@ def run(source: OddSource) -> Exception:
         return loop.problem
     finally:
         loop.close()
+        if thread is not None:
+            thread.join(30)
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), StopIteration()])
@@ -182,6 +186,24 @@ def test_a_query_without_an_operator_says_it() -> None:
             lambda _: None,
             parallelism=1,
         )
+
+
+def test_a_wrong_answer_names_the_connector() -> None:
+    source = TapeSource()
+    channel = EmbeddedChannel(source, lambda _: ["a"], parallelism=1)
+    channel.start(lambda _: None)
+    try:
+        wait_until(lambda: channel.refusal() is not None, 30, "a refusal")
+        wait_until(channel.problems, 30, "a problem")
+        (problem,) = channel.problems().values()
+        assert channel.refusal() == problem.message
+    finally:
+        channel.close()
+    assert problem.message.startswith(
+        "connector 'tapes' of an unknown package breaks its contract: shelf: the connector has"
+        " answered ListTapes with a list. Its executor must return a Discovered"
+    )
+    assert problem.is_fatal
 
 
 def test_an_enumerator_that_fails_to_close_harms_no_one() -> None:

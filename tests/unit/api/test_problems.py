@@ -75,3 +75,11 @@ def test_a_fatal_problem_is_found_among_others() -> None:
     board.clear(("topic", "main", "orders"))
     assert list(board) == [SLOW]
     assert len(board) == 1
+
+
+def test_a_problem_can_be_written_whatever_it_quotes() -> None:
+    """A condition is UTF-8, and the name of a file may be anything."""
+    problem = Problem(reason="Odd", message="file a\udcff\ud800 is gone: ☃", scope="a\udcff")
+
+    assert (problem.message, problem.scope) == ("file a?? is gone: ☃", "a?")
+    assert problem.message.encode()

@@ -10,9 +10,10 @@ says again what it must know.
 from dataclasses import dataclass
 from typing import Final
 
-from balanced_source.api.json_values import JSON, is_unicode, json_fault
+from balanced_source.api.json_values import JSON, json_fault
 from balanced_source.api.splits import Json
 from balanced_source.errors import ContractViolationError
+from balanced_source.names import is_unicode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from balanced_source.names import shown_value
+from balanced_source.names import is_unicode, shown_value
 
 JSON: Final = "dicts with texts as keys, lists, texts, numbers, bools and None"
 """What a document can hold, for messages."""
@@ -22,17 +22,6 @@ def json_fault(value: object) -> str | None:
     None if it can.
     """
     return next(_faults(value, "", 0), None)
-
-
-def is_unicode(text: str) -> bool:
-    """Return whether a text can be written in UTF-8: it holds no half of a surrogate pair."""
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def is_writable(number: int) -> bool:

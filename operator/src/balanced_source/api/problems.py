@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from balanced_source.errors import DiscoveryError
+from balanced_source.names import as_unicode
 from balanced_source.reasons import Reason
 
 
@@ -33,6 +34,11 @@ class Problem:
     scope: str = ""
     is_fatal: bool = False
     is_hopeless: bool = False
+
+    def __post_init__(self) -> None:
+        """Make texts writable: they quote names of others, and go into documents and conditions."""
+        object.__setattr__(self, "message", as_unicode(self.message))
+        object.__setattr__(self, "scope", as_unicode(self.scope))
 
 
 ProblemKey: TypeAlias = str | tuple[str, ...]

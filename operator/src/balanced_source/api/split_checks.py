@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from balanced_source.api.json_values import JSON, is_unicode, is_writable, json_fault
+from balanced_source.api.json_values import JSON, is_writable, json_fault
 from balanced_source.api.splits import STOP, SourceSplit, SplitId
-from balanced_source.names import shown_value
+from balanced_source.names import is_unicode, shown_value
 
 
 class WrongAnswer(NamedTuple):

@@ -14,8 +14,8 @@ from balanced_source.api import AsyncCall, CallFailure, SourceSplit, SplitId
 from balanced_source.api.split_checks import WrongAnswer, id_fault, shapes_fault, split_fault
 from balanced_source.errors import (
     BalancedSourceError,
-    RefusedDiscoveryError,
     TransientDiscoveryError,
+    WrongAnswerError,
     in_short,
 )
 from balanced_source.names import shown_value
@@ -62,7 +62,7 @@ def refused(call: AsyncCall, fault: WrongAnswer) -> CallFailure:
         f"{scope}: the connector has answered {type(call).__name__} with {fault.found}. Its"
         f" executor must return {fault.expected}"
     )
-    return CallFailure(RefusedDiscoveryError(message, scope=scope))
+    return CallFailure(WrongAnswerError(message, scope=scope))
 
 
 def in_words(call: AsyncCall, failure: CallFailure) -> CallFailure:

@@ -27,6 +27,7 @@ from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
 from balanced_source.maps import changed
+from balanced_source.names import as_unicode
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,7 +295,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.issue(PendingCall(call, handler.__name__, period), initial_delay)
 
     def report(self, reason: str, message: str, *, warning: bool = False) -> None:
-        self.turn.effects.append(ReportFact(reason, message, warning))
+        self.turn.effects.append(ReportFact(reason, as_unicode(message), warning))
 
     def issue(self, pending: PendingCall, delay: float) -> None:
         """Have a call executed in `delay` seconds."""

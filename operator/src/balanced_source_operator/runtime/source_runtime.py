@@ -19,6 +19,7 @@ from balanced_source.api import Problem, ProblemBoard, Source
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError, in_short
 from balanced_source.reasons import Reason
+from balanced_source_adapters.mistakes import discovery_errors
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
@@ -420,7 +421,7 @@ class SourceRuntime:
             state=coordinator.state if coordinator is not None else None,
             pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
             is_finished=enumerator.is_finished() if enumerator is not None else False,
-            discovery=enumerator.problems() if enumerator is not None else {},
+            discovery=discovery_errors(coordinator),
             losses=known_losses(coordinator, self._desired, self._problems),
             problems=tuple(self._problems),
             application=self._decision,

@@ -23,7 +23,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, why_failed
 from balanced_source_adapters.folder import FolderStore
-from balanced_source_adapters.mistakes import named
+from balanced_source_adapters.mistakes import discovery_errors, named
 from balanced_source_spark.channels.channel import AssignmentListener
 from balanced_source_spark.instance import Instance
 
@@ -139,7 +139,7 @@ class EmbeddedChannel:
                 f"there is nothing to read: {why.removesuffix('; looking again')}, then start the"
                 " query again"
             )
-        blocked = self.coordinator.enumerator.blocked().values()
+        blocked = discovery_errors(self.coordinator, blocked=True).values()
         return (
             "; ".join(
                 str(problem) for problem in blocked if isinstance(problem, RefusedDiscoveryError)
