@@ -165,7 +165,10 @@ def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
 
 
 def _with_name(kind: str, error: Exception) -> Exception:
-    if not kind or not isinstance(error, WrongAnswerError):
+    from balanced_source_adapters.connectors import BUILT_IN
+
+    # One of ours may be made of others, such as a hybrid source.
+    if not kind or kind in BUILT_IN or not isinstance(error, WrongAnswerError):
         return error
     message = f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}"
     return WrongAnswerError(message, scope=error.scope, reason=error.reason)

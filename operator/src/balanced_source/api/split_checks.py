@@ -1,11 +1,18 @@
 """Checks splits where they enter: what they hold is stored, and must be readable ever after."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from balanced_source.api.json_values import JSON, is_writable, json_fault
 from balanced_source.api.splits import STOP, SourceSplit, SplitId
 from balanced_source.names import is_unicode, shown_value
+
+_TUPLES: Final = "ids that are tuples of str and int, and not empty"
+
+_WRITABLE: Final = (
+    "ids that a document can hold: texts in Unicode (the name of a file that is not UTF-8 is none),"
+    " and numbers of less than 3000 digits"
+)
 
 
 class WrongAnswer(NamedTuple):
@@ -22,21 +29,17 @@ class WrongAnswer(NamedTuple):
 
 def id_fault(split_id: object) -> WrongAnswer | None:
     """Return what is wrong with the id of a split; None if nothing is."""
-    named = f"{shown_value(split_id)} as the id of a split"
-    if (
-        not isinstance(split_id, tuple)
-        or not split_id
-        or not all(isinstance(part, str | int) for part in split_id)
-    ):
-        return WrongAnswer(named, "ids that are tuples of str and int, and not empty")
-    if not all(
-        is_unicode(part) if isinstance(part, str) else is_writable(part) for part in split_id
-    ):
-        return WrongAnswer(
-            named,
-            "ids that a document can hold: texts in Unicode (the name of a file that is not UTF-8"
-            " is none), and numbers of less than 3000 digits",
-        )
+    if not isinstance(split_id, tuple) or not split_id:
+        return _wrong_id(split_id, _TUPLES)
+    # A loop, and nothing made for messages yet: a source may have 100,000 splits.
+    for part in split_id:
+        if isinstance(part, str):
+            if not part.isascii() and not is_unicode(part):
+                return _wrong_id(split_id, _WRITABLE)
+        elif not isinstance(part, int):
+            return _wrong_id(split_id, _TUPLES)
+        elif not is_writable(part):
+            return _wrong_id(split_id, _WRITABLE)
     return None
 
 
@@ -59,26 +62,39 @@ def split_fault(split: object) -> WrongAnswer | None:
     """Return what is wrong with position and attributes of a split; None if nothing is."""
     if not isinstance(split, SourceSplit):
         return WrongAnswer(f"a {type(split).__name__} among the splits", "splits alone")
-    name, attributes = f"split {shown_value(split.split_id)}", split.attributes()
-    if fault := _position_fault("position", split.position, name):
-        return fault
-    if not attributes:
-        return None
+    if not _is_position(split.position):
+        return _wrong_position("position", split.position, split)
+    attributes = split.attributes()
+    return _attributes_fault(split, attributes) if attributes else None
+
+
+def _attributes_fault(split: SourceSplit, attributes: object) -> WrongAnswer | None:
     if why := json_fault(attributes):
-        return WrongAnswer(f"the attributes of {name}, which are not JSON: {why}", JSON)
+        return WrongAnswer(f"the attributes of {_named(split)}, which are not JSON: {why}", JSON)
     if not isinstance(attributes, dict):
-        return WrongAnswer(f"a {type(attributes).__name__} as the attributes of {name}", "a dict")
-    if STOP in attributes:
-        if attributes[STOP] is None:
-            return WrongAnswer(
-                f"the attributes of {name}, whose {STOP!r} is None",
-                f"attributes without {STOP!r} for a split that has no end",
-            )
-        return _position_fault("stopping position", attributes[STOP], name)
-    return None
+        found = f"a {type(attributes).__name__} as the attributes of {_named(split)}"
+        return WrongAnswer(found, "a dict")
+    stop = attributes.get(STOP)
+    if stop is None and STOP in attributes:
+        return WrongAnswer(
+            f"the attributes of {_named(split)}, whose {STOP!r} is None",
+            f"attributes without {STOP!r} for a split that has no end",
+        )
+    return None if _is_position(stop) else _wrong_position("stopping position", stop, split)
 
 
-def _position_fault(what: str, value: object, name: str) -> WrongAnswer | None:
-    if value is None or (type(value) is int and is_writable(value)):
-        return None
-    return WrongAnswer(f"{what} {shown_value(value)} of {name}", "positions that are int or None")
+def _is_position(value: object) -> bool:
+    return value is None or (type(value) is int and is_writable(value))
+
+
+def _wrong_position(what: str, value: object, split: SourceSplit) -> WrongAnswer:
+    found = f"{what} {shown_value(value)} of {_named(split)}"
+    return WrongAnswer(found, "positions that are int or None")
+
+
+def _wrong_id(split_id: object, expected: str) -> WrongAnswer:
+    return WrongAnswer(f"{shown_value(split_id)} as the id of a split", expected)
+
+
+def _named(split: SourceSplit) -> str:
+    return f"split {shown_value(split.split_id)}"
