@@ -9,6 +9,7 @@ from pydantic import Field
 
 from balanced_source.durations import seconds
 from balanced_source_httplog.source import HttpLogSource, Server
+from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.base import Duration, Model, ObjectName
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
 
@@ -40,6 +41,8 @@ class HttpLogOperatorHalf(OperatorHalf[HttpLogSpec]):
     def to_source(
         self, spec: HttpLogSpec, common: Common, texts: Texts, *, field: str
     ) -> HttpLogSource:
+        # The operator asks this address from its own pod.
+        check_endpoint(spec.url, field=f"{field}.url")
         return HttpLogSource(
             server=Server(url=spec.url.rstrip("/"), secret=spec.secret),
             assigner=common.assigner,

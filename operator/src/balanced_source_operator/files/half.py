@@ -7,6 +7,7 @@ from balanced_source.api import SecretReader, Source
 from balanced_source.connectors.files import FilesSource, Format, Store
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
 from balanced_source_operator.files.spec import WORDS, FilesSpec
 
@@ -24,6 +25,8 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     def to_source(
         self, spec: FilesSpec, common: Common, texts: Texts, *, field: str
     ) -> FilesSource:
+        if spec.s3 is not None:
+            check_endpoint(spec.s3.endpoint, field=f"{field}.s3.endpoint")
         return _source(spec)
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:

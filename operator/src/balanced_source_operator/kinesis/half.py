@@ -10,6 +10,7 @@ from balanced_source.connectors.kinesis import (
 )
 from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
+from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
 from balanced_source_operator.kinesis.spec import (
     WORDS,
@@ -40,6 +41,7 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
     ) -> KinesisSource:
         if len(set(spec.streams)) < len(spec.streams):
             raise InvalidSpecError("names a stream twice: remove one", field=f"{field}.streams")
+        check_endpoint(spec.endpoint, field=f"{field}.endpoint")
         interval = seconds(spec.discovery_interval)
         if interval < 1:
             raise InvalidSpecError("must be at least 1s", field=f"{field}.discoveryInterval")
