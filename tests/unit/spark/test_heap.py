@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from balanced_source_spark.kafka.heap import CHOSEN, share_one_heap
+from balanced_source_spark.heap import CHOSEN, share_one_heap
 
 THREADS_ALLOCATE = """
 import ctypes, sys, threading
-from balanced_source_spark.kafka.heap import share_one_heap
+from balanced_source_spark.heap import share_one_heap
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
 libc.malloc.restype = ctypes.c_void_p

@@ -7,7 +7,7 @@ import pytest
 
 from balanced_source.host import SplitRange
 from balanced_source_spark import task_samples
-from balanced_source_spark.freed_memory import FreedMemory, trim
+from balanced_source_spark.heap import FreedMemory, trim
 from balanced_source_spark.partition import ReaderPartition, SampleTarget
 
 MIB = 1 << 20
