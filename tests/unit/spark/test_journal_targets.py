@@ -4,8 +4,9 @@ from collections import Counter
 
 import pytest
 
+from balanced_source.api import InputStatus, ReaderOutput, SplitId
 from support.journal_query import Make
-from support.tapes import TapeHalf, shelf
+from support.tapes import Record, TapeHalf, TapeSourceReader, shelf
 
 
 @pytest.mark.parametrize("knows_ends", [False, True])
@@ -55,6 +56,43 @@ def test_a_reader_that_ends_a_split_before_its_target_loses_nothing(
         _ = query.once() if is_single else query.trigger()
         if is_single:  # the next run of the program
             query.restart()
+
+    assert query.records == Counter(world.records())
+
+
+class Forgetful(TapeSourceReader):
+    """Brings several records in a poll, and forgets a split before it releases its output."""
+
+    def poll_next(self, output: ReaderOutput[Record]) -> InputStatus:
+        release = output.release_output_for_split
+
+        def forget(split_id: SplitId) -> None:
+            kept = self.snapshot_state
+            self.snapshot_state = lambda number: [  # type: ignore[method-assign,assignment]
+                split for split in kept(number) if split.split_id != split_id
+            ]
+            try:
+                release(split_id)
+            finally:
+                self.snapshot_state = kept  # type: ignore[method-assign]
+
+        output.release_output_for_split = forget  # type: ignore[method-assign]
+        try:
+            return [super(Forgetful, self).poll_next(output) for _ in range(5)][-1]
+        finally:
+            output.release_output_for_split = release  # type: ignore[method-assign]
+
+
+def test_a_reader_that_forgets_a_split_first_delivers_nothing_twice(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has not said where it ended the split, so it is believed: the target is reached."""
+    monkeypatch.setattr("support.tapes.TapeSourceReader", Forgetful)
+    world = shelf(length=12)
+    query = make(TapeHalf(world, knows_ends=True), max_records=None)
+    query.planner.prepareForTriggerAvailableNow()
+    for _ in range(10):
+        query.trigger()
 
     assert query.records == Counter(world.records())
 

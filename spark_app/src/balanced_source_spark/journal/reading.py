@@ -302,11 +302,11 @@ class Reading:
 
     def _note_end(self, split_id: SplitId) -> None:
         """Note where a split ends: the snapshots after this one do not have it any more."""
-        ends = (
-            split.position for split in self._reader.snapshot_state(1) if split.split_id == split_id
-        )
-        self._at[split_id] = next(ends, self._at.get(split_id))
-        self._released.add(split_id)
+        for split in self._reader.snapshot_state(1):
+            if split.split_id == split_id:
+                self._at[split_id] = split.position
+                # A reader that forgets a split first has not said where it ended it.
+                self._released.add(split_id)
 
     def _is_at(self, split_id: SplitId) -> bool:
         return (self._at[split_id] or 0) >= (self._stops[split_id] or 0)
