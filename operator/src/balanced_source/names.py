@@ -67,6 +67,11 @@ def as_unicode(text: str) -> str:
     return text if is_unicode(text) else text.encode(errors="replace").decode()
 
 
+def capitalised(text: str) -> str:
+    """Returns the text as a sentence begins; its other words keep their capitals."""
+    return text[:1].upper() + text[1:]
+
+
 def one_line(text: str) -> str:
     """Returns a text of another program on one line, bounded and without control characters."""
     joined = " ".join(text.split())

@@ -33,11 +33,15 @@ BUILT_IN: Final[Mapping[str, str]] = {
 PYTHONPATH."""
 
 
-_OWN: Final = frozenset(reference.partition(".")[0] for reference in BUILT_IN.values())
-"""Top-level modules of the connectors of this project."""
-
-
-_OURS: Final = _OWN | {"balanced_source", "balanced_source_operator", "balanced_source_spark"}
+OURS: Final = frozenset(
+    {
+        "balanced_source",
+        "balanced_source_adapters",
+        "balanced_source_operator",
+        "balanced_source_spark",
+    }
+)
+"""Top-level modules of this project."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +125,7 @@ class Registration:
         missing = error.name if isinstance(error, ModuleNotFoundError) and error.name else ""
         root = missing.partition(".")[0]
         # A part of this project that is missing is another release; the whole is not installed.
-        if not missing or (root in _OURS and root != missing):
+        if not missing or (root in OURS and root != missing):
             return self._broken(f"{reference} cannot be loaded: {in_short(error)}")
         if root == self.module:
             return ConnectorError(
@@ -168,7 +172,7 @@ class Connectors:
             found.module: kind
             for kind, several in self._registered.items()
             for found in several.values()
-            if found.module not in _OWN
+            if found.module not in OURS
         }
 
     def get(self, kind: str) -> Connector:

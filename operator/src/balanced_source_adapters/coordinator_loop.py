@@ -40,6 +40,7 @@ from balanced_source.errors import (
     StateConflictError,
     contained,
 )
+from balanced_source.names import capitalised
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.mistakes import (
@@ -365,8 +366,8 @@ def why_failed(error: Exception) -> str:
 
 
 def _failure(error: Exception) -> Problem:
-    why = why_failed(error)
-    message = f"{why[:1].upper()}{why[1:]}. The coordinator is rebuilt and retries automatically"
+    why = capitalised(why_failed(error))
+    message = f"{why}. The coordinator is rebuilt and retries automatically"
     is_ours = not isinstance(error, ConnectorError | ConnectorContractError)
     reason = Reason.INTERNAL_ERROR if is_ours else Reason.CONNECTOR_BROKEN
     return Problem(reason=reason, message=message)

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _LIBRARY: Final = "balanced_source"
-_OURS: Final = frozenset(
-    {_LIBRARY, "balanced_source_adapters", "balanced_source_operator", "balanced_source_spark"}
-)
-"""Top-level modules of this project."""
+"""Top-level module of the library, which connectors call and which checks what they bring."""
 
 _ENTRIES: Final = (
     "balanced_source.assigners",
@@ -83,10 +80,7 @@ def broken_contract(kind: str, error: ContractViolationError) -> ConnectorContra
     """Return the sentence about a connector that broke its contract."""
     from balanced_source_adapters.connectors import BUILT_IN
 
-    return ConnectorContractError(
-        f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}",
-        is_ours=kind in BUILT_IN,
-    )
+    return ConnectorContractError(_breaks(kind, error), is_ours=kind in BUILT_IN)
 
 
 def discovery_errors(
@@ -116,14 +110,14 @@ def of_connector(
         source: that was served; None if that is unknown.
         error: as it was raised, with its traceback.
     """
-    from balanced_source_adapters.connectors import BUILT_IN, installed
+    from balanced_source_adapters.connectors import BUILT_IN, OURS, installed
 
     is_broken = isinstance(error, ContractViolationError)
     if isinstance(error, BalancedSourceError) and not is_broken:
         return None
     kinds = installed().kinds_by_module
-    known = [p for p in _places(error) if p.root in _OURS or p.root in kinds]
-    if not known or known[0].root in _OURS - {_LIBRARY}:
+    known = [p for p in _places(error) if p.root in OURS or p.root in kinds]
+    if not known or known[0].root in OURS - {_LIBRARY}:
         return None
     own = next((place for place in known if place.root in kinds), None)
     kind = kinds[own.root] if own is not None else source.kind if source is not None else ""
@@ -170,8 +164,11 @@ def _with_name(kind: str, error: Exception) -> Exception:
     # One of ours may be made of others, such as a hybrid source.
     if not kind or kind in BUILT_IN or not isinstance(error, WrongAnswerError):
         return error
-    message = f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}"
-    return WrongAnswerError(message, scope=error.scope, reason=error.reason)
+    return WrongAnswerError(_breaks(kind, error), scope=error.scope, reason=error.reason)
+
+
+def _breaks(kind: str, error: Exception) -> str:
+    return f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}"
 
 
 def _places(error: BaseException) -> list[_Place]:

@@ -122,12 +122,18 @@ class TwiceHalf(FilesSparkHalf):
         return Reader
 
 
-def test_the_suite_finds_a_half_that_reads_a_range_twice(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    suite = TestText()
-    suite.write(tmp_path)
+@pytest.fixture
+def suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TestText:
+    """The suite of text files, to be run by a test."""
     monkeypatch.setattr(TestText, "folder", tmp_path, raising=False)
+    made = TestText()
+    made.write(tmp_path)
+    return made
+
+
+def test_the_suite_finds_a_half_that_reads_a_range_twice(
+    monkeypatch: pytest.MonkeyPatch, suite: TestText
+) -> None:
     monkeypatch.setattr(suite, "half", TwiceHalf)
 
     with pytest.raises(AssertionError):
@@ -135,11 +141,8 @@ def test_the_suite_finds_a_half_that_reads_a_range_twice(
 
 
 def test_the_suite_finds_hooks_that_hold_a_split_back(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, suite: TestText
 ) -> None:
-    suite = TestText()
-    suite.write(tmp_path)
-    monkeypatch.setattr(TestText, "folder", tmp_path, raising=False)
     hooks = suite.hooks()
     monkeypatch.setattr(hooks, "admit", lambda held, _, **__: held)
     monkeypatch.setattr(suite, "hooks", lambda: hooks)

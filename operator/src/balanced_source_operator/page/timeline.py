@@ -8,6 +8,7 @@ from typing import Final
 
 from balanced_source.api import SplitId
 from balanced_source.documents.assignment import Assignment
+from balanced_source.names import capitalised
 from balanced_source_operator.views.model import OwnerChange, changes, first_moves, split_name
 
 ENTRIES: Final = 50
@@ -143,7 +144,7 @@ def _why(before: Assignment | None, now: Assignment, difference: _Difference) ->
     if now.epoch > before.epoch + 1 and now.lineage == before.lineage:
         reasons.append(f"epochs {before.epoch + 1} to {now.epoch} in one step")
     text = "; ".join(reasons) or "no split moved: settings or start positions changed"
-    return text[0].upper() + text[1:]
+    return capitalised(text)
 
 
 def _reasons(before: Assignment, now: Assignment) -> list[str]:

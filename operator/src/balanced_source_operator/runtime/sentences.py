@@ -4,6 +4,7 @@ from typing import Final
 
 from balanced_source.api import Problem
 from balanced_source.errors import in_short
+from balanced_source.names import capitalised
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import of_connector
 from balanced_source_operator.runtime.environment import Desired
@@ -26,8 +27,7 @@ def defect(desired: Desired | None, error: BaseException) -> Problem:
     """
     source = desired.source if desired is not None else None
     if (found := of_connector(source, error)) is not None:
-        why = str(found)
-        message = f"{why[:1].upper()}{why[1:]}. The operator {_AGAIN}"
+        message = f"{capitalised(str(found))}. The operator {_AGAIN}"
         return Problem(reason=Reason.CONNECTOR_BROKEN, message=message)
     message = (
         f"The operator failed with {in_short(error)}. It {_AGAIN}. Report this message and the"

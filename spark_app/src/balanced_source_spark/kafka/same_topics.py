@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 import pyarrow as pa
@@ -88,20 +88,18 @@ class SameTopics:
         """
         kept = self._planned(ranges) if self.policy is OnDataLoss.CONTINUE else ranges
         batches = self._watched(kept, read, interrupt)
-        held = next(batches, None)
+        held = list(islice(batches, 1))
         # A task whose rows are not all wanted, as by `limit`, may never reach the last question.
         question: Ids | None = self._asked(kept)
         for batch in batches:
             if question is not None:
                 self._compare(kept, question)
                 question = None
-            if held is not None:
-                yield held
-            held = batch
+            yield from held
+            held = [batch]
         # A read of one batch, as of a small micro-batch, needs no second question.
         self._compare(kept, self._asked(kept) if question is None else question)
-        if held is not None:
-            yield held
+        yield from held
 
     def _watched(
         self, ranges: Sequence[SplitRange], read: Read, interrupt: Interrupt
