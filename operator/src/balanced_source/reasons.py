@@ -120,6 +120,18 @@ class Reason(ExplainedReason):
         ),
         "Restore what the message names, or change the policy as it says.",
     )
+    SPLIT_SHRUNK = (
+        "SplitShrunk",
+        ReasonKind.SOURCE,
+        (
+            "The source has less of a split than was read of it: it was cut, or replaced by a"
+            " shorter one. Nothing of it is read meanwhile."
+        ),
+        (
+            "Find out who cut it. It is read on when it has grown beyond what was read. If it"
+            " is another one, start with a new checkpoint."
+        ),
+    )
     SECRET_NOT_FOUND = (
         "SecretNotFound",
         ReasonKind.SOURCE,

@@ -64,6 +64,9 @@ def first_member(split_id: SplitId) -> str:
     return str(split_id[0])
 
 
+_NO_ANSWER: Final = "check that the servers of the source answer, then start the query again"
+
+
 class Ends:
     """Last known ends of all splits, per cluster. Used by one thread.
 
@@ -130,6 +133,11 @@ class Ends:
         whole = (self._members[scope] for scope in silent if scope in self._members)
         parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
         return frozenset().union(*whole, *parts)
+
+    @property
+    def mute(self) -> frozenset[SplitId]:
+        """Those of `silent` that may exist: their cluster has not just answered without them."""
+        return self.silent - self._absent.keys()
 
     @property
     def deleted(self) -> frozenset[SplitId]:
@@ -205,7 +213,7 @@ class Ends:
     def get_all(
         self, split_ids: Collection[SplitId], *, timeout: float
     ) -> Mapping[SplitId, SplitEnd]:
-        """Ends of all these splits, waited for.
+        """Ends of all these splits that exist, waited for.
 
         A query that ends by itself must not end with less than was there.
 
@@ -213,17 +221,20 @@ class Ends:
             DiscoveryError: a cluster did not answer within `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
-        while missing := _without(split_ids, self.get(split_ids)):
+        # A split that does not exist any more would be waited for in vain, now and at each start.
+        while missing := self._missing(split_ids):
             if time.monotonic() > deadline:
-                why = self._errors.get(
-                    self._scope_of(missing[0]), "they may have been deleted; start the query again"
-                )
+                why = self._errors.get(self._scope_of(missing[0]), _NO_ANSWER)
                 raise DiscoveryError(
                     f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g."
                     f" {missing[0]}: {why}"
                 )
             time.sleep(FRESH)  # a refusal comes at once
         return self._known
+
+    def _missing(self, split_ids: Collection[SplitId]) -> list[SplitId]:
+        known, deleted = self.get(split_ids), self.deleted
+        return [s for s in split_ids if s not in known and s not in deleted]
 
     def close(self) -> None:
         """End the worker threads."""
@@ -292,7 +303,3 @@ class Ends:
         self._troubled.pop(scope, None)
         if self._reported.pop(scope, None) is not None:
             self._tell(scope, None)
-
-
-def _without(split_ids: Iterable[SplitId], known: Mapping[SplitId, SplitEnd]) -> list[SplitId]:
-    return [s for s in split_ids if s not in known]

@@ -8,7 +8,7 @@ everything up to `start` is delivered.
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
@@ -27,7 +27,6 @@ from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
     ContractViolationError,
-    DiscoveryError,
     ForeignCheckpointError,
 )
 from balanced_source.host.ends import (
@@ -46,6 +45,8 @@ from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.control import CONTROL
+from balanced_source_spark.expected_splits import ExpectedSplits
+from balanced_source_spark.gone_splits import unheard
 from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
@@ -76,6 +77,7 @@ class StreamPlanner(PlannerParts):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._targets: dict[SplitId, int] | None = None
+        self._expected = ExpectedSplits(host=options.host, timeout=options.start_timeout)
         self._is_single = False
         self._is_ending = False
         self._is_pulling = False
@@ -114,6 +116,7 @@ class StreamPlanner(PlannerParts):
         if not self._begins_pulling(assignment):
             known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
             self._targets = {split_id: answer.end for split_id, answer in known.items()}
+            self._gone.note_absent(assignment.owners.keys() - known.keys())
 
     def _begins_pulling(self, assignment: Assignment) -> bool:
         """Whether the readers of this query, which ends by itself, ask for splits.
@@ -124,6 +127,7 @@ class StreamPlanner(PlannerParts):
             InvalidSpecError: it could not tell when that is.
         """
         if not assignment.look_ahead:
+            self._expected.expect(assignment)
             return False
         source = self._options.embedded
         # trigger(once=True) plans one micro-batch, in which no split that is asked for could
@@ -213,7 +217,7 @@ class StreamPlanner(PlannerParts):
         # source.
         if self._targets is None and not delivered.epoch:
             self._runtime.wait_until_begun(timeout=self._options.start_timeout)
-        return self._runtime.base()
+        return self._expected.base(self._runtime, delivered)
 
     def _signed(self, end: StreamOffset) -> dict[str, Any]:
         return self._codec.encode(self._named(end))
@@ -332,7 +336,7 @@ class StreamPlanner(PlannerParts):
     def _looked(self, base: StreamOffset) -> tuple[StreamOffset, Look]:
         """Returns what servers say of the splits of `base`, and `base` with what they confirmed.
 
-        A query that ends by itself waits until that is known of all splits.
+        A query that ends by itself waits for those that `Look.awaited` names.
         """
         deadline = time.monotonic() + self._options.start_timeout
         while True:
@@ -342,11 +346,16 @@ class StreamPlanner(PlannerParts):
             known = self._ends.get(base.positions)
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
             seen = look(base, known, deleted=self._ends.deleted)
+            self._gone.note(base, seen)
             self._hooks.note_look(base, seen)
-            if self._targets is None or not (unknown := seen.unknown(base)):
+            if self._targets is None or not (
+                awaited := seen.awaited(
+                    base, self._targets, heard=known.keys(), mute=self._ends.mute
+                )
+            ):
                 return base, seen
             if time.monotonic() > deadline:
-                raise _unknown(unknown, self._options.start_timeout)
+                raise unheard(base, seen, awaited, self._options.start_timeout)
             time.sleep(_RETRY)
 
     def _advanced(self, base: StreamOffset, seen: Look) -> StreamOffset:
@@ -486,10 +495,3 @@ def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:
     if wrong := {name: number for name, number in numbers.items() if type(number) is not int}:
         raise ContractViolationError(f"numbers returned {wrong}: return whole numbers")
     return numbers
-
-
-def _unknown(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
-    return DiscoveryError(
-        f"ends of {len(split_ids)} splits, such as {min(split_ids)}, are unknown after"
-        f" {timeout:.0f} s: check that the servers of the source answer, then start the query again"
-    )

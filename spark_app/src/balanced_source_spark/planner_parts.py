@@ -33,6 +33,7 @@ from balanced_source_spark.control import Control
 from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.ends import Ends, Tell
 from balanced_source_spark.executors import AdoptionGate, Board
+from balanced_source_spark.gone_splits import GoneSplits
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import Options, query_of
@@ -102,6 +103,10 @@ class PlannerParts:
     def _ends(self) -> Ends:
         tell: Tell = lambda scope, problem: self._runtime.set_problem(("ends", scope), problem)  # noqa: E731
         return Ends(self._ask_ends, tell=tell, scope_of=self._hooks.scope_of)
+
+    @cached_property
+    def _gone(self) -> GoneSplits:
+        return GoneSplits(self._set_problem, self._check_problems, self._hooks)
 
     @cached_property
     def _aligner(self) -> Aligner | None:

@@ -110,7 +110,7 @@ def _may_name_one(source: Any) -> bool:
 
     The first progress of a query that repeats a micro-batch has no `latestOffset` yet.
     """
-    return source["latestOffset"] is None and _PYTHON in source["description"]
+    return _newest(source) is None and _PYTHON in source["description"]
 
 
 def _nothing(query: Any, *, has_progress: bool) -> str:
@@ -131,10 +131,18 @@ def _no_source(query: Any) -> str:
 
 def _named(sources: Iterable[Any]) -> Iterable[Path]:
     for source in sources:
-        newest = source["latestOffset"]
-        shown = json.loads(newest) if isinstance(newest, str) else newest
-        if isinstance(shown, dict) and CONTROL in shown:
-            yield Path(shown[CONTROL])
+        newest = _newest(source)
+        if isinstance(newest, dict) and CONTROL in newest:
+            yield Path(newest[CONTROL])
+
+
+def _newest(source: Any) -> Any:
+    """Return what a source shows; the text "null" and no text at all mean the same."""
+    newest = source["latestOffset"]
+    try:
+        return json.loads(newest) if isinstance(newest, str) else newest
+    except ValueError:  # of another source, which shows what it likes
+        return newest
 
 
 def _request(query: Any, folder: Path, parallelism: int) -> None:

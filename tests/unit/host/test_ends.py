@@ -70,7 +70,7 @@ def test_an_end_before_the_position_is_checked_in_any_leadership() -> None:
     """Of a log that was cut, or of a transaction that is open: only the check can tell."""
     mark = Mark(position=5, term=3)
 
-    assert look(READ, {A: SplitEnd(end=4, term=3)}) == Look()
+    assert look(READ, {A: SplitEnd(end=4, term=3)}) == Look(short={A: 4})
     assert look(READ, {A: SplitEnd(end=4, term=3, checked=mark)}) == Look(
         ends={A: 4}, terms={A: 3}, term_ends={A: ()}
     )
@@ -142,3 +142,15 @@ def test_splits_at_their_end_are_those_that_were_read_exactly_to_it() -> None:
     assert at_end(marks, answers) == [A]
     assert at_end(dict(marks), answers) == [A], "any mapping of marks"
     assert at_end(Marks(READ, [C]), {C: SplitEnd(end=0)}) == [C], "an empty split"
+
+
+def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
+    base = StreamOffset(positions={A: 5, B: 5, C: 5})
+    short = look(base, {A: SplitEnd(end=3)})
+
+    assert short.awaited(base, {}, heard=(), mute=()) == frozenset(), "none of them exists"
+    assert short.awaited(base, {A: 5, B: 6, C: 5}, heard=(), mute=()) == {B}, "not read to its end"
+    assert short.awaited(base, {}, heard={A}, mute={C}) == {A, C}, "to be checked, and silent"
+    assert Look(ends={A: 9}, deleted={B: 9}).awaited(base, {A: 9, B: 9}, heard=(), mute=()) == (
+        frozenset()
+    ), "known, and gone"

@@ -176,7 +176,7 @@ def test_an_unknown_option_of_a_built_in_connector_names_the_page() -> None:
         ("strategy", "Sticky", "expected one of RoundRobin, Hash, LoadAware, not 'Sticky'"),
         ("strategy", "roundrobin", "did you mean RoundRobin?"),
         ("parallelism", "0", "must be at least 1, not 0"),
-        ("parallelism", "many", "expected a number, not 'many'"),
+        ("parallelism", "many", "expected a whole number, not 'many'"),
         ("includeHeaders", "yes", "expected true or false, not 'yes'"),
         ("failOnDataLoss", "maybe", "expected true or false, not 'maybe'"),
         ("maxOffsetsPerTrigger", "0", "must be at least 1, not 0"),

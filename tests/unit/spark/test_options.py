@@ -72,7 +72,7 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
             "option kafka.group.id: .*commitGroup",
         ),
         ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest, latest or"),
-        ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a number"),
+        ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a whole number"),
         ({**BROKER, "assign": "[]"}, "topic"),
         ({**BROKER, "assign": '{"a":[-1]}'}, "begin at 0"),
     ],

@@ -70,7 +70,7 @@ def test_an_invalid_number_of_readers_is_logged_once_and_ignored(
 def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(
     control: Control, wanted: list[int]
 ) -> None:
-    rescale(query('{"0": 7}', None, of(control), {"control": str(control.folder)}), 4)
+    rescale(query('{"0": 7}', None, "t: 7", of(control), {"control": str(control.folder)}), 4)
     control.look()
 
     assert wanted == [4]
@@ -153,8 +153,9 @@ def test_a_query_of_another_source_is_recognised_by_its_first_progress() -> None
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.parametrize("nothing", [None, "null"])
 def test_a_query_that_repeats_a_micro_batch_is_waited_for(
-    control: Control, wanted: list[int]
+    control: Control, wanted: list[int], nothing: str | None
 ) -> None:
     class Repeating:
         id, isActive, looks = "q", True, 0  # noqa: N815 - the name that Spark gives it
@@ -162,7 +163,7 @@ def test_a_query_that_repeats_a_micro_batch_is_waited_for(
         @property
         def lastProgress(self) -> Mapping[str, Any]:  # noqa: N802 - the name that Spark gives it
             self.looks += 1
-            return _progress([None if self.looks < 3 else of(control)])
+            return _progress([nothing if self.looks < 3 else of(control)])
 
     rescale(Repeating(), 3)
     control.look()

@@ -65,6 +65,8 @@ class Look:
         cuts: splits whose log was cut before their position → where. Other records have the offsets
             after it.
         deleted: splits that were deleted before they were read to their stop → the stop.
+        short: splits that end before their position, and whose logs were not checked → their end.
+            They are not read until the end has passed the position, or a check says more.
     """
 
     ends: Mapping[SplitId, int] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Look:
     recreated: frozenset[SplitId] = frozenset()
     cuts: Mapping[SplitId, int] = field(default_factory=dict)
     deleted: Mapping[SplitId, int] = field(default_factory=dict)
+    short: Mapping[SplitId, int] = field(default_factory=dict)
 
     def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
         """Returns the splits of `base` of which nothing is known now."""
@@ -82,6 +85,31 @@ class Look:
             - self.recreated
             - self.cuts.keys()
             - self.deleted.keys()
+        )
+
+    def awaited(
+        self,
+        base: StreamOffset,
+        targets: Mapping[SplitId, int],
+        *,
+        heard: Collection[SplitId],
+        mute: Collection[SplitId],
+    ) -> frozenset[SplitId]:
+        """Returns the splits of `base` that a query which ends by itself has to hear of first.
+
+        A split that its server has left out does not exist. If it was read up to its target, or has
+        none, there is nothing to wait for: it would hold up all others at each start.
+
+        Args:
+            base: offset from which the micro-batch continues.
+            targets: where the query stops reading each split that it found at its start.
+            heard: splits with an answer, also with one that has to be checked.
+            mute: splits whose servers do not answer.
+        """
+        return frozenset(
+            s
+            for s in self.unknown(base)
+            if s in heard or s in mute or (base.positions[s] or 0) < targets.get(s, 0)
         )
 
 
@@ -248,6 +276,7 @@ def look(
         recreated=frozenset(found.recreated),
         cuts=found.cuts,
         deleted=lost,
+        short=found.short,
     )
 
 
@@ -260,6 +289,7 @@ class _Found:
         self.cuts: dict[SplitId, int] = {}
         self.pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
         self.recreated: set[SplitId] = set()
+        self.short: dict[SplitId, int] = {}
 
     def take(self, base: StreamOffset, split_id: SplitId, position: int, answer: SplitEnd) -> None:
         attributes, term = base.attributes.get(split_id, _NO_ATTRIBUTES), answer.term
@@ -272,6 +302,8 @@ class _Found:
         is_checked = answer.checked is not None and answer.checked == mark_of(base, split_id)
         # Reading on unchecked could mix records of two logs, so the split waits for the check.
         if not is_checked and _is_suspect(position, base.terms.get(split_id), answer):
+            if answer.end < position:
+                self.short[split_id] = answer.end
             return
         # Other records have the offsets behind the cut, so positions behind it mean nothing.
         if answer.cut is not None and answer.cut < position:

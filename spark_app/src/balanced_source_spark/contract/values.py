@@ -27,7 +27,7 @@ def number(options: Mapping[str, str], name: str, default: int, *, least: int = 
     try:
         found = int(value)
     except ValueError as error:
-        raise rejected(name, f"expected a number, not {shown(value)}") from error
+        raise rejected(name, f"expected a whole number, not {shown(value)}") from error
     if found < least:
         raise rejected(name, f"must be at least {least}, not {found}")
     return found

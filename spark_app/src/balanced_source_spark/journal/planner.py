@@ -23,6 +23,7 @@ from balanced_source.errors import (
     InvalidSpecError,
     JournalError,
 )
+from balanced_source.host.ends import Look, SplitEnd
 from balanced_source.host.journaling import (
     caught_up,
     delivered,
@@ -347,6 +348,7 @@ class JournalPlanner(StreamPlanner):
             return True
         known, silent = self._ends.get(end.positions), self._ends.silent
         left = [s for s in end.positions if s not in end.journal.finished]
+        self._gone.note(end, Look(short=_short(end, known, left)))
         # An unknown end may hide records: a micro-batch in vain costs less than one that never
         # comes.
         if any(s not in known or s in silent for s in left):
@@ -357,6 +359,17 @@ class JournalPlanner(StreamPlanner):
         if not self._hooks.knows_ends:
             return {}
         return {s: e.end for s, e in self._ends.get(found.positions).items()}
+
+
+def _short(
+    end: StreamOffset, known: Mapping[SplitId, SplitEnd], left: Sequence[SplitId]
+) -> Mapping[SplitId, int]:
+    """Return the splits that end before their position, see `Look.short`."""
+    return {
+        s: known[s].end
+        for s in left
+        if s in known and known[s].checked is None and known[s].end < (end.positions[s] or 0)
+    }
 
 
 def _older(point: JournalPoint, newest: int) -> str:

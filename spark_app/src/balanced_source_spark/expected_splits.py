@@ -1,0 +1,78 @@
+"""The splits that a query which ends by itself has to read: those that it found at its start.
+
+After a restart the splits of the checkpoint are assigned first, and new ones in a later epoch. A
+query that looked at the first of these epochs alone would end without the new ones.
+"""
+
+import time
+from typing import Final
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import some
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host import readers_on
+from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.host_runtime import HostRuntime
+
+_LOOK: Final = 0.05
+"""Seconds between two looks at the newest assignment."""
+
+
+class ExpectedSplits:
+    """Those that are not adopted yet. Used by the planning thread.
+
+    Args:
+        host: whose splits these are.
+        timeout: seconds to wait for them.
+    """
+
+    def __init__(self, *, host: str, timeout: float) -> None:
+        self._host = host
+        self._timeout = timeout
+        self._splits: set[SplitId] = set()
+
+    def expect(self, assignment: Assignment) -> None:
+        """Expect all splits that an assignment gives to this host."""
+        self._splits = _of_host(assignment, self._host)
+
+    def base(self, runtime: HostRuntime, delivered: StreamOffset) -> StreamOffset | None:
+        """Return where the next micro-batch begins, with all splits that are expected.
+
+        Args:
+            runtime: of the host.
+            delivered: everything up to there is committed.
+
+        Raises:
+            ChannelError: a split is not assigned to this host in time.
+        """
+        base = runtime.base()
+        # What the checkpoint has was reported, so it is in the first epoch, or has left the source.
+        self._splits -= delivered.positions.keys()
+        deadline = time.monotonic() + self._timeout
+        while self._await_more(runtime, base):
+            if time.monotonic() > deadline:
+                raise ChannelError(
+                    f"{len(self._splits)} splits, such as {some(sorted(self._splits)[:1])}, were"
+                    f" there when the query started, and were not assigned within"
+                    f" {self._timeout:.0f} s. Start the query again: they may have been deleted"
+                )
+            time.sleep(_LOOK)
+            base = runtime.base()
+        return base
+
+    def _await_more(self, runtime: HostRuntime, base: StreamOffset | None) -> bool:
+        if not self._splits:
+            return False
+        if base is not None:
+            self._splits -= base.positions.keys()
+        newest = runtime.newest_assignment(timeout=0.0)
+        if newest is not None:
+            # Other hosts read what has moved to them.
+            self._splits -= newest.owners.keys() - _of_host(newest, self._host)
+        return bool(self._splits)
+
+
+def _of_host(assignment: Assignment, host: str) -> set[SplitId]:
+    readers = frozenset(readers_on(assignment, host))
+    return {s for s, owner in assignment.owners.items() if owner in readers}
