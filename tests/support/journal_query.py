@@ -59,6 +59,7 @@ class JournalQuery:
     max_records: int | None = 5
     poll_interval: float = 0.0
     min_batches: int = 100
+    end_after: float | None = None
     batches: dict[int, list[Record]] = field(default_factory=dict)
     attempts: dict[int, list[list[Record]]] = field(default_factory=dict)
     store: JournalStore | None = None
@@ -81,6 +82,7 @@ class JournalQuery:
             limits=limits,
             poll_interval=self.poll_interval,
             min_batches=self.min_batches,
+            end_after=self.end_after,
         )
         return Options(connector="tapes", start_timeout=5.0, journal=made)
 

@@ -90,6 +90,16 @@ OPTIONS: Final = (
             " whether it has new records."
         ),
     ),
+    Option(
+        name="endAfter",
+        group=_GROUP,
+        meaning=(
+            "Time after which a query that ends by itself (`AvailableNow`, `Once`, batch) ends, if"
+            " the source cannot tell where its splits end. What was not read until then is for the"
+            " next run. Without it, such a query ends when every reader has found nothing for"
+            " `fetchWait`, which never happens if records come faster than that."
+        ),
+    ),
 )
 """In the order of the reference."""
 
@@ -103,6 +113,8 @@ class JournalOptions:
         limits: of each reader in a micro-batch.
         poll_interval: seconds after which a micro-batch begins that may find nothing.
         min_batches: micro-batches whose records are kept.
+        end_after: seconds after which a query that ends by itself and does not know its ends has
+            ended; None: when it is caught up.
         is_batch: whether the journal is of a batch query, which cannot say when it has ended.
     """
 
@@ -110,6 +122,7 @@ class JournalOptions:
     limits: FetchLimits
     poll_interval: float = 1.0
     min_batches: int = MIN_BATCHES
+    end_after: float | None = None
     is_batch: bool = False
 
     def new_name(self) -> str:
@@ -135,6 +148,7 @@ def journal_options(options: Mapping[str, str]) -> JournalOptions:
         ),
         poll_interval=seconds(options.get("pollinterval", "1s"), "pollInterval"),
         min_batches=number(options, "journalMinBatches", MIN_BATCHES, least=1),
+        end_after=_millis(options, "endAfter", "") / 1000 if "endafter" in options else None,
     )
 
 

@@ -29,17 +29,18 @@ def test_options_that_are_not_given_have_defaults() -> None:
     assert made.limits == FetchLimits(
         max_records=100_000, max_bytes=2**26, max_millis=10_000, wait_millis=1000
     )
-    assert (made.poll_interval, made.min_batches) == (1.0, 100)
+    assert (made.poll_interval, made.min_batches, made.end_after) == (1.0, 100, None)
 
 
 def test_options_that_are_given_are_used() -> None:
     said = {"fetchmaxrecords": "5", "fetchmaxbytes": "6", "fetchmaxtime": "7s", "fetchwait": "80ms"}
     made = journal_options(
         {"journallocation": "/j", "pollinterval": "9s", "journalminbatches": "10", **said}
+        | {"endafter": "5m"}
     )
 
     assert made.limits == FetchLimits(max_records=5, max_bytes=6, max_millis=7000, wait_millis=80)
-    assert (made.poll_interval, made.min_batches) == (9.0, 10)
+    assert (made.poll_interval, made.min_batches, made.end_after) == (9.0, 10, 300.0)
 
 
 @pytest.mark.parametrize("location", ["file:///shared/a%20b", "file:/shared/a%20b", "/shared/a b"])
@@ -77,6 +78,7 @@ def test_a_store_that_cannot_hold_a_journal_is_rejected(location: str, said: str
         ("alignmentMaxDrift", "5m"),
         ("fetchMaxRecords", "0"),
         ("fetchMaxTime", "0"),
+        ("endAfter", "0"),
         ("fetchWait", "soon"),
         ("pollInterval", "soon"),
         ("journalMinBatches", "many"),

@@ -121,3 +121,29 @@ def test_one_micro_batch_reads_everything_whatever_the_limit(
     query.half.shelf.lengths["tape-0"] += 3
     assert query.once()
     assert query.records == Counter(query.half.shelf.records())
+
+
+def test_a_source_that_always_has_more_ends_when_the_option_says_so(make: Make) -> None:
+    """It cannot tell its ends, and no reader is ever caught up."""
+    query = make(TapeHalf(shelf()), end_after=0.3)
+    query.planner.prepareForTriggerAvailableNow()
+    while query.trigger():
+        lengths = query.half.shelf.lengths
+        query.half.shelf.lengths = {name: length + 10 for name, length in lengths.items()}
+    read, query.end_after = query.records, None
+    query.restart()
+    query.planner.prepareForTriggerAvailableNow()
+    while query.trigger():
+        pass
+
+    assert read.total() < query.records.total(), "the next run reads what is left"
+    assert query.records == Counter(query.half.shelf.records())
+
+
+def test_the_only_micro_batch_of_a_query_ends_when_the_option_says_so(make: Make) -> None:
+    query = make(TapeHalf(shelf(length=10**9)), max_records=None, end_after=0.2)
+
+    assert query.once()
+
+    assert 0 < query.records.total() < 10**8
+    assert set(query.records.values()) == {1}

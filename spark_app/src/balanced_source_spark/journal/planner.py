@@ -33,6 +33,7 @@ from balanced_source.host.journaling import (
     shares,
 )
 from balanced_source.reasons import Reason
+from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.offset_log import CommitOrder, check_logged
@@ -42,6 +43,8 @@ from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.planner import StreamPlanner
 
 T = TypeVar("T")
+
+log = get_logger(__name__)
 
 CHECKED: Final = 20
 """Micro-batches of a process that are looked up in the offset log: in an object store that costs
@@ -89,7 +92,8 @@ class JournalPlanner(StreamPlanner):
         self._is_active = True
         self._planned_at = float("-inf")
         self._planned: JournalPoint | None = None
-        self._moved_at = time.monotonic()
+        self._moved_at = self._begun_at = time.monotonic()
+        self._is_overdue = False
         self._done: frozenset[SplitId] = frozenset()
         self._unchecked = CHECKED
         self._order = CommitOrder()
@@ -99,6 +103,7 @@ class JournalPlanner(StreamPlanner):
 
         To be caught up once.
         """
+        self._begun_at = time.monotonic()
         if self._hooks.knows_ends:
             super()._take_targets()
         elif not self._begins_pulling(
@@ -300,7 +305,7 @@ class JournalPlanner(StreamPlanner):
             return None
         limits = self._journal.limits
         if self._is_single:  # there is no second micro-batch for what a limit leaves
-            limits = FetchLimits(wait_millis=limits.wait_millis)
+            limits = FetchLimits(wait_millis=limits.wait_millis, max_millis=self._most_millis())
         targets = self._targets if self._hooks.knows_ends else None
         return JournalPoint(journal=journal, number=number, limits=limits, targets=targets)
 
@@ -336,11 +341,30 @@ class JournalPlanner(StreamPlanner):
         finished = end.journal.finished if end.journal is not None else frozenset()
         left = [s for s in end.positions if s not in finished]
         if not self._hooks.knows_ends:
-            return self._done.issuperset(left)
+            return self._done.issuperset(left) or self._is_time_over(left)
         short = [s for s in left if (end.positions[s] or 0) < targets.get(s, 0)]
         if short and time.monotonic() - self._moved_at > self._options.start_timeout:
             raise DiscoveryError(_stuck(short[0], end, targets, self._options.start_timeout))
         return not short
+
+    def _most_millis(self) -> int | None:
+        """How long the only micro-batch of a query may fetch."""
+        if self._hooks.knows_ends or self._journal.end_after is None:
+            return None
+        return round(self._journal.end_after * 1000)
+
+    def _is_time_over(self, left: Sequence[SplitId]) -> bool:
+        """Whether the query ends without being caught up, because its option says so."""
+        asked = self._journal.end_after
+        if asked is None or time.monotonic() - self._begun_at < asked:
+            return False
+        if not self._is_overdue:
+            log.warning(
+                "the query ends as option endAfter says: the next run reads what is left",
+                splits=len(set(left) - self._done),
+            )
+        self._is_overdue = True
+        return True
 
     def _may_have_more(self, end: StreamOffset) -> bool:
         """Whether anything can be read: yes, unless the source knows its ends and says no."""
