@@ -44,6 +44,7 @@ from balanced_source.names import capitalised
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.mistakes import (
+    call_error,
     close_coordinator,
     discovery_errors,
     log_mistake,
@@ -322,7 +323,7 @@ class CoordinatorLoop:
             result = self._execute(effect.call)
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
-            result = CallFailure(contained(error))
+            result = CallFailure(call_error(owner.source.kind, effect.call, error))
         with self._wake:
             # A rebuilt coordinator counts its calls again: a late answer would be taken for another
             # one's.

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from balanced_source.api import Source
+from balanced_source.api import AsyncCall, Source
 from balanced_source.errors import (
     BalancedSourceError,
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
+    TransientDiscoveryError,
     WrongAnswerError,
     in_short,
 )
@@ -39,6 +40,10 @@ _ENTRIES: Final = (
     "balanced_source.documents.splits",
 )
 """Modules of the library that check what a connector brings; others check hosts and documents."""
+
+
+_logged: Final[dict[tuple[str, str], str]] = {}
+"""Connector and method → the mistake that was logged last."""
 
 
 class _Place(NamedTuple):
@@ -148,6 +153,45 @@ def log_mistake(kind: str, error: BaseException, **details: Any) -> None:
     # As text: a log that is made for people may show variables, and with them passwords.
     lines = "".join(traceback.format_exception(error))
     log.error("a connector failed", connector=kind, exception=lines, **details)
+
+
+def log_news(kind: str, where: str, error: BaseException) -> None:
+    """Log a connector's mistake, unless it is the one that was logged there last.
+
+    Servers are asked again every few seconds: the same traceback each time would fill the log.
+    """
+    short = in_short(error)
+    if _logged.get((kind, where)) != short:
+        _logged[kind, where] = short
+        log_mistake(kind, error, method=where)
+
+
+def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
+    """Return what an enumerator gets for a call that failed: an error that says what to do.
+
+    Args:
+        kind: of the source.
+        call: as the enumerator has made it.
+        error: what its execution raised. By mistake: then the sentence names the connector.
+    """
+    if isinstance(error, BalancedSourceError):
+        return error
+    # A hybrid source passes calls on to connectors of others.
+    kind = _kind_in(error) or kind
+    where = f"its executor, which was asked for {type(call).__name__}"
+    log_news(kind, where, error)
+    scope = str(getattr(call, "scope", ""))
+    found = TransientDiscoveryError(f"{scope}: {failed(kind, where, error)}", scope=scope)
+    found.__cause__ = error
+    return found
+
+
+def _kind_in(error: BaseException) -> str | None:
+    """Return the kind of the connector in whose code an exception was raised."""
+    from balanced_source_adapters.connectors import installed
+
+    kinds = installed().kinds_by_module
+    return next((kinds[place.root] for place in _places(error) if place.root in kinds), None)
 
 
 def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:

@@ -27,6 +27,7 @@ from balanced_source.errors import (
 )
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_adapters.mistakes import call_error
 
 THREADS: Final = 4
 """Calls that run at the same time."""
@@ -124,7 +125,13 @@ class DriverCalls:
             return cut(codec.result_to_json(call, self._execute(call)))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it was, people are told
             log.warning("a call for the operator failed", error=repr(error))
-            return _error(error, scope=str(getattr(call, "scope", "")))
+            return self._failed(call, error)
+
+    def _failed(self, call: Any, error: BaseException) -> CallError:
+        # A connector that cannot be made says so itself.
+        if not isinstance(error, BalancedSourceError):
+            error = call_error(self._connector.kind, call, error)
+        return _error(error, scope=str(getattr(call, "scope", "")))
 
     def _codec(self) -> CallCodec:
         codec = self._connector.codec

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.api import (
     STOP,
@@ -22,16 +23,17 @@ from balanced_source.errors import (
     ConnectorError,
     ContractViolationError,
     StateConflictError,
+    TransientDiscoveryError,
 )
 from balanced_source.reasons import Reason
 from balanced_source_adapters import connectors
 from balanced_source_adapters.connectors import Connectors, Registration
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
-from balanced_source_adapters.mistakes import named, of_connector
+from balanced_source_adapters.mistakes import call_error, named, of_connector
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
-from support.tapes import TapeSource
+from support.tapes import ListTapes, TapeSource
 from support.world import kafka_source
 from testbed.waiting import wait_until
 
@@ -204,6 +206,30 @@ def test_a_wrong_answer_names_the_connector() -> None:
         " answered ListTapes with a list. Its executor must return a Discovered"
     )
     assert problem.is_fatal
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), StopIteration()])
+def test_a_call_that_fails_names_the_package_and_logs_its_traceback_once(
+    error: BaseException,
+) -> None:
+    def execute(call: object) -> None:
+        sys.modules[MODULE].__dict__["do"](raising(error, "ListTapes"), type(call).__name__)
+
+    with capture_logs() as lines:
+        channel = EmbeddedChannel(TapeSource(), execute, parallelism=1)
+        channel.start(lambda _: None)
+        try:
+            wait_until(channel.problems, 30, "a problem")
+            (problem,) = channel.problems().values()
+            again = [call_error("tapes", ListTapes(scope="shelf", round=2), error)] * 2
+        finally:
+            channel.close()
+    said = f"failed in its executor, which was asked for ListTapes: {type(error).__name__}"
+    assert problem.message.startswith(f"shelf: {PACKAGE} {said}")
+    assert all(isinstance(each, TransientDiscoveryError) for each in again)
+    logged = [line for line in lines if line["event"] == "a connector failed"]
+    assert len([line for line in logged if line["connector"] == "odd"]) == 1
+    assert "in do\n" in logged[0]["exception"]
 
 
 def test_an_enumerator_that_fails_to_close_harms_no_one() -> None:

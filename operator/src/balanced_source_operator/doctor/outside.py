@@ -9,6 +9,7 @@ from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.effects import Effect, ExecuteCall
 from balanced_source.coordinator.events import CallCompleted
 from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.mistakes import call_error
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, error, remedy_of, unknown
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.runtime.secrets import SecretCache
@@ -70,15 +71,15 @@ def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Excep
             first = calls[0]
             waiting = [effect for effect in waiting if effect is not first]
             waiting += coordinator.handle(
-                CallCompleted(first.call_id, _result(execute, first)), now=0.0
+                CallCompleted(first.call_id, _result(execute, first, source.kind)), now=0.0
             )
         return dict(coordinator.enumerator.problems())
     finally:
         coordinator.close()
 
 
-def _result(execute: Any, effect: ExecuteCall) -> Any:
+def _result(execute: Any, effect: ExecuteCall, kind: str) -> Any:
     try:
         return execute(effect.call)
     except Exception as failure:  # noqa: BLE001 - the enumerator decides what it means
-        return CallFailure(failure)
+        return CallFailure(call_error(kind, effect.call, failure))

@@ -7,8 +7,9 @@ from typing import Any, assert_never
 from balanced_source.api import AsyncCall, Caller, CallFailure, Connector, DriverOnly, NamedSecrets
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.coordinator import CallCompleted, ExecuteCall
-from balanced_source.errors import RefusedDiscoveryError, contained
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
+from balanced_source_adapters.mistakes import call_error
 from balanced_source_operator.kube.port import KubernetesApi, KubernetesError
 from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.driver_calls import CallsThroughDriver
@@ -71,7 +72,7 @@ class CallRunner:
             result = await self._result(effect.call)
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
-            result = CallFailure(contained(error))
+            result = CallFailure(call_error(self._connector.kind, effect.call, error))
         self._deliver(CallCompleted(effect.call_id, result))
 
     async def _result(self, call: AsyncCall) -> Any:

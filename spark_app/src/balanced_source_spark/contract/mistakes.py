@@ -11,19 +11,15 @@ Tasks import this, so it imports little.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 from balanced_source.errors import (
     BalancedSourceError,
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
-    in_short,
 )
-from balanced_source_adapters.mistakes import broken_contract, failed, log_mistake
-
-_logged: Final[dict[tuple[str, str], str]] = {}
-"""Connector and method → the mistake that was logged last."""
+from balanced_source_adapters.mistakes import broken_contract, failed, log_news
 
 
 @contextmanager
@@ -57,11 +53,7 @@ def attributed(connector: str) -> Iterator[None]:
 
 def mistake(connector: str, where: str, error: BaseException) -> ConnectorError:
     """Return the error that a mistake of a connector is, and log the traceback."""
-    short = in_short(error)
-    # Servers are asked again every few seconds: the same traceback each time would fill the log.
-    if _logged.get((connector, where)) != short:
-        _logged[connector, where] = short
-        log_mistake(connector, error, method=where)
+    log_news(connector, where, error)
     return failed(connector, where, error)
 
 
