@@ -8,7 +8,8 @@ import base64
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -61,6 +62,13 @@ async def test_nor_does_a_secret(name: str) -> None:
     ) as caught:
         OwnSecrets(cache).read("kafka")
     assert "/var/run" not in str(caught.value)
+
+
+def test_a_secret_cannot_have_the_operator_ask_for_credentials_of_its_pod() -> None:
+    stored = {"sasl.oauthbearer.token.endpoint.url": "http://169.254.169.254/token"}
+    cache = SimpleNamespace(read=lambda _: stored)
+    with pytest.raises(InvalidSpecError, match=r"Secret kafka: sasl.*clouds serve the credentials"):
+        OwnSecrets(cast("SecretReader", cache)).read("kafka")
 
 
 AUTHORITIES = pytest.mark.parametrize("name", ["ssl.ca.location", "https.ca.location"])

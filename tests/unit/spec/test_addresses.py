@@ -15,6 +15,7 @@ from balanced_source_operator.spec import parse_spec
 from support.builders import spec_json
 
 METADATA = "http://169.254.169.254"
+TOKENS = "sasl.oauthbearer.token.endpoint.url"
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,12 @@ def test_addresses_that_serve_credentials_are_refused(host: str) -> None:
     assert refused.value.field == "f"
 
 
+@pytest.mark.parametrize("url", ["169.254.169.254/latest", "http://[169.254.169.254", "http://["])
+def test_what_is_no_whole_url_is_refused_as_well(url: str) -> None:
+    with pytest.raises(InvalidSpecError):
+        check_endpoint(url, field="f")
+
+
 @pytest.mark.parametrize(
     "url",
     [None, "http://127.0.0.1:4566", "https://s3.example.com", "http://10.0.0.7", "http://[::1]:9"],
@@ -57,6 +64,28 @@ def test_others_are_a_matter_of_network_policies(url: str | None) -> None:
         (
             {"files": {"paths": ["s3://b/p"], "format": "Text", "s3": {"endpoint": METADATA}}},
             "spec.source.files.s3.endpoint",
+        ),
+        (
+            {
+                "files": {
+                    "paths": ["s3://b/p"],
+                    "format": "Text",
+                    "discoveryInterval": "1m",
+                    "s3": {"notificationQueue": f"{METADATA}/q"},
+                }
+            },
+            "spec.source.files.s3.notificationQueue",
+        ),
+        (
+            {
+                "kafka": {
+                    "clusters": [
+                        {"name": "c", "bootstrapServers": "b:1", "properties": {TOKENS: METADATA}}
+                    ],
+                    "subscription": {"topics": ["t"]},
+                }
+            },
+            f"spec.source.kafka.clusters[0].properties: {TOKENS}",
         ),
     ],
 )

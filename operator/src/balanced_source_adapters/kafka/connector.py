@@ -18,6 +18,7 @@ from balanced_source.api import (
     Source,
 )
 from balanced_source.connectors.kafka import (
+    ASKED_SERVER,
     DiscoverKafka,
     InitializeKafka,
     KafkaCluster,
@@ -26,6 +27,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.settings import KIND
 from balanced_source.errors import ContractViolationError
+from balanced_source_adapters.addresses import check_endpoint
 
 if TYPE_CHECKING:
     from balanced_source_adapters.kafka.admin import SharedClients
@@ -94,7 +96,7 @@ class KafkaConnector(Connector):
 class OwnSecrets:
     """A `SecretReader` for the operator.
 
-    No property may use a file or the identity of the operator's pod.
+    No property may use a file, the address or the identity of the operator's pod.
     """
 
     def __init__(self, secrets: SecretReader) -> None:
@@ -109,6 +111,7 @@ class OwnSecrets:
         """
         found = self._secrets.read(name)
         check_not_lending(found, field=f"Secret {name}")
+        check_endpoint(found.get(ASKED_SERVER), field=f"Secret {name}: {ASKED_SERVER}")
         return found
 
 

@@ -27,6 +27,7 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     ) -> FilesSource:
         if spec.s3 is not None:
             check_endpoint(spec.s3.endpoint, field=f"{field}.s3.endpoint")
+            check_endpoint(spec.s3.notification_queue, field=f"{field}.s3.notificationQueue")
         return _source(spec)
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:

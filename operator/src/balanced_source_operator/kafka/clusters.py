@@ -7,6 +7,7 @@ from typing import TypeAlias
 from pydantic import ValidationError
 
 from balanced_source.connectors.kafka import (
+    ASKED_SERVER,
     KafkaCluster,
     TopicList,
     check_not_lending,
@@ -15,6 +16,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract import yaml_text
+from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.kafka.offsets import to_start, to_stop
 from balanced_source_operator.kafka.patterns import checked_pattern, matches
@@ -99,6 +101,9 @@ def _clusters(
             )
         check_properties(cluster.properties, field=f"{path}.properties")
         check_not_lending(cluster.properties, field=f"{path}.properties")
+        check_endpoint(
+            cluster.properties.get(ASKED_SERVER), field=f"{path}.properties: {ASKED_SERVER}"
+        )
         made[cluster.name] = _cluster(cluster, topics.get(cluster.name), field=path)
     active = {cluster.name for cluster in clusters if cluster.active}
     read = tuple(cluster for name, cluster in made.items() if name in active)

@@ -33,6 +33,7 @@ from balanced_source.connectors.kafka.offsets import (
     wish_of,
 )
 from balanced_source.connectors.kafka.properties import (
+    ASKED_SERVER,
     check_not_lending,
     check_properties,
     check_reserved,
@@ -54,6 +55,7 @@ from balanced_source.connectors.kafka.subscriber import (
 )
 
 __all__ = [
+    "ASKED_SERVER",
     "BROKERS",
     "EARLIEST",
     "LATEST",

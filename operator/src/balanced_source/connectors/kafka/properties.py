@@ -66,6 +66,9 @@ The operator is not the source: refused in every spec and Secret that the operat
 without an operator is the user's own, so it may use them.
 """
 
+ASKED_SERVER: Final = "sasl.oauthbearer.token.endpoint.url"
+"""Property that names a server which clients ask over HTTP."""
+
 AUTHORITIES: Final[Mapping[str, str]] = {
     "ssl.ca.location": "ssl.ca.pem",
     "https.ca.location": "https.ca.pem",
