@@ -126,6 +126,7 @@ class Reading:
         self._finished: set[SplitId] = set()
         self._released: set[SplitId] = set()
         self._empty = 0
+        self._has_ended = False
         self._splits = [
             checked_split(half, s, p, self._attributes(s)) for s, p in share.starts.items()
         ]
@@ -151,8 +152,8 @@ class Reading:
 
     @property
     def is_done(self) -> bool:
-        """Whether no split is left to be read, as far as `settle` knows."""
-        return not self._left
+        """Whether no split is left to be read, as far as `settle` knows, or the reader has ended."""
+        return self._has_ended or not self._left
 
     @property
     def is_idle(self) -> bool:
@@ -185,11 +186,13 @@ class Reading:
         before = self.buffer.count
         self._moved.clear()
         status = self._reader.poll_next(self._output)
+        # A reader may end with its last record, and is not polled again then.
+        self._has_ended = status is InputStatus.END_OF_INPUT
         if self.buffer.count > before:
             self._empty = 0
-            if self.has_stops:
+            if self.has_stops and not self._has_ended:
                 self._settle_moved()
-            elif self.buffer.count // SETTLE > before // SETTLE:
+            elif self._has_ended or self.buffer.count // SETTLE > before // SETTLE:
                 self.settle()
             return True
         self._empty += 1
@@ -346,7 +349,7 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
         if reading.poll():
             last = time.monotonic()
             if _is_full(reading.buffer, limits) or _is_late(begun, last, limits):
-                return reading.record(has_more=True)
+                return reading.record(has_more=not reading.is_done)
         elif _is_late(begun, time.monotonic(), limits):
             return reading.record(has_more=reading.is_catching_up or reading.buffer.count > 0)
         elif _is_caught_up(reading, time.monotonic() - last, patience):
