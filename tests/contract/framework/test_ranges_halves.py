@@ -87,7 +87,7 @@ class TestJson(FilesContract):
 
     def rows(self, whole: SplitRange) -> Sequence[Row]:
         first = 1 if str(whole.split_id[1]).endswith("a.json") else 10
-        return [{"id": number} for number in range(first, first + 3)]
+        return tuple({"id": number} for number in range(first, first + 3))
 
 
 class TestParquet(FilesContract):

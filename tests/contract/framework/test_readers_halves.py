@@ -5,13 +5,14 @@ Kinesis, the sample connector, and tapes of the tests.
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
 from balanced_source_httplog.source import HttpLogSource, Server
 from balanced_source_httplog.spark_half import HttpLogSparkHalf
 
-from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
+from balanced_source.api import STOP, Json, Position, SourceReader, SourceReaderContext, SplitId
 from balanced_source.connectors.kinesis import KinesisSource, ShardSplit
 from balanced_source.reader import InlineFetchers
 from balanced_source.testing.readers_half import ReadersHalfContract, Row, _names
@@ -19,6 +20,7 @@ from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.kinesis.half import KinesisSparkHalf
+from support.bursts import BurstHalf
 from support.log_api import LogApi
 from support.shards import STREAM, NoPace, StreamInMemory
 from support.tapes import SHELF, Shelf, TapeHalf
@@ -141,6 +143,42 @@ class TestTapesWithoutStops(TestTapes):
     honours_stops = False
 
 
+class Bursts(TestTapes):
+    """A reader that emits several records in a poll, and returns lists."""
+
+    size: int
+    says_end = True
+
+    def half(self) -> BurstHalf:
+        shelf = Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4})
+        return BurstHalf(shelf, size=self.size, says_end=self.says_end, knows_ends=True)
+
+    def rows(self, split_id: SplitId) -> Sequence[Row]:
+        return tuple(MappingProxyType(row) for row in super().rows(split_id))
+
+
+class TestBurstsOfTwo(Bursts):
+    size = 2
+
+
+class TestBurstsOfThree(Bursts):
+    size = 3
+
+
+class TestEverythingAtOnce(Bursts):
+    size = 100
+
+
+class TestForgetsBoundedSplits(Bursts):
+    """It does not say where a split ends: at its stop, which is known."""
+
+    size = 3
+    says_end = False
+
+    def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
+        return {(SHELF, "a"): {STOP: 9}, (SHELF, "b"): {STOP: 4}}
+
+
 class Repeating(TapeHalf):
     """Gives two records for each element, so the first of them does not move its split."""
 
@@ -166,6 +204,39 @@ class Early(TapeHalf):
         return super().hooks(context)
 
 
+class RepeatingBursts(BurstHalf):
+    """Gives each record twice."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        emit = made._emit
+        made._emit = lambda split_id, output, limit: emit(split_id, Twice(output), limit)
+        return made
+
+
+class Twice:
+    """An output that gets each record twice."""
+
+    def __init__(self, output: Any) -> None:
+        self._output = output
+
+    def create_output_for_split(self, split_id: SplitId) -> "Twice":
+        return Twice(self._output.create_output_for_split(split_id))
+
+    def collect(self, record: Any) -> None:
+        self._output.collect(record)
+        self._output.collect(record)
+
+
+class Silent(TapeHalf):
+    """Says of no split where it is."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        made.snapshot_state = lambda _: ()
+        return made
+
+
 class GivesUp(TapeHalf):
     """Ends a split that has a stop before it is there."""
 
@@ -181,6 +252,18 @@ class GivesUp(TapeHalf):
         (TapeHalf(Shelf(lengths={"a": 8, "b": 4})), "test_every_record_is_a_row_in_its_order"),
         (Early(), "test_the_end_of_a_split_is_behind_its_last_record"),
         (GivesUp(), "test_a_sealed_range_is_read_again_record_by_record"),
+        (
+            RepeatingBursts(Shelf(lengths={"a": 9, "b": 4})),
+            "test_positions_are_numbers_that_grow_behind_each_record",
+        ),
+        (
+            Silent(Shelf(lengths={"a": 9, "b": 4})),
+            "test_positions_are_numbers_that_grow_behind_each_record",
+        ),
+        (
+            BurstHalf(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}), says_end=False),
+            "test_a_split_that_ends_before_its_stop_says_where",
+        ),
     ],
 )
 def test_the_suite_finds_a_half_that_does_not_keep_the_contract(

@@ -99,8 +99,9 @@ class SourceReader(ABC, Generic[T, SplitT]):
     def snapshot_state(self, checkpoint_id: int) -> Sequence[SplitT]:
         """All splits that are not finished, each at the position behind its last emitted record.
 
-        Called between two polls, and when the output of a split is released. Whatever was fetched
-        but not emitted is not part of it. Must not block.
+        Called between two polls, and when the output of a split is released: the split is still
+        part of it then, at its end. Whatever was fetched but not emitted is not part of it. Must
+        not block.
         """
 
     def snapshot_split(self, split_id: SplitId) -> SplitT | None:

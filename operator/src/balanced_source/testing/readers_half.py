@@ -11,15 +11,21 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from balanced_source.api import STOP, Json, Position, SplitId
+from balanced_source.api import STOP, InputStatus, Json, Position, SplitId
 from balanced_source.reader import SplitOutputs
 from balanced_source.testing.planner_hooks import PlannerHooksContract
 from balanced_source.testing.source_reader import DEADLINE, Context
 from balanced_source.testing.waiting import wait_until
 
 Row = Mapping[str, Any]
+
+SILENT_POLLS = 20
+"""Polls after the last record in which a split may still end."""
+
+SILENCE = 0.005
+"""Seconds between two of them, unless the reader says that something is there."""
 
 
 class ReadersHalfContract(PlannerHooksContract):
@@ -54,9 +60,8 @@ class ReadersHalfContract(PlannerHooksContract):
         half, query = pickle.loads(pickle.dumps((self.half(), self.query())))  # noqa: S301
 
         split_id = self._one()
-        assert _Task(self, [split_id], half=half, query=query).read(
-            len(self.rows(split_id))
-        ) == self.rows(split_id)
+        rows = self._rows(split_id)
+        assert _Task(self, [split_id], half=half, query=query).read(len(rows)) == rows
 
     def test_settings_and_splits_travel_as_json(self) -> None:
         settings = json.loads(json.dumps(dict(self.settings())))
@@ -76,7 +81,8 @@ class ReadersHalfContract(PlannerHooksContract):
 
     def test_every_record_is_a_row_in_its_order(self) -> None:
         for split_id in self.splits():
-            assert _Task(self, [split_id]).read(len(self.rows(split_id))) == self.rows(split_id)
+            rows = self._rows(split_id)
+            assert _Task(self, [split_id]).read(len(rows)) == rows
 
     def test_batches_of_any_size_have_the_same_columns(self) -> None:
         split_id = self._one()
@@ -103,34 +109,55 @@ class ReadersHalfContract(PlannerHooksContract):
         assert half.rows(task.records).schema.names == wanted
 
     def test_positions_are_numbers_that_grow_behind_each_record(self) -> None:
+        """A reader may emit several records in a poll: its split moves by as many then, or more."""
         for split_id in self.splits():
-            positions = self._positions(split_id)
+            total, marks = len(self.rows(split_id)), self._marks(split_id)
+            lost = [mark.count for mark in marks if mark.position is None and mark.count < total]
+            assert not lost, f"after {lost} of {total} records, snapshot_state has no {split_id}"
 
-            assert all(type(position) is int for position in positions), positions
-            assert all(before < after for before, after in pairwise(positions)), positions
-            assert len(positions) == len(self.rows(split_id)), "each record moves its split"
+            marks = [*self._begin(split_id), *_known(marks)]
+            assert all(type(mark.position) is int for mark in marks), marks
+            for before, after in pairwise(marks):
+                moved = after.position - before.position
+                assert moved >= after.count - before.count, "each record moves its split"
 
     def test_from_each_position_on_exactly_the_rest_comes(self) -> None:
         for split_id in self.splits():
-            rows = self.rows(split_id)
-            for count, position in enumerate(self._positions(split_id)[:-1], start=1):
+            rows = self._rows(split_id)
+            for count, position in _known(self._marks(split_id)):
                 again = _Task(self, [split_id], starts={split_id: position})
-                assert again.read(len(rows) - count) == rows[count:]
+                if count < len(rows):
+                    assert again.read(len(rows) - count) == rows[count:]
 
     def test_a_sealed_range_is_read_again_record_by_record(self) -> None:
         """Whether the reader honours `STOP` or not: the task ends it where it was sealed."""
         for split_id in self.splits():
-            rows, positions = self.rows(split_id), self._positions(split_id)
-            for count in sorted({1, len(rows) // 2, len(rows) - 1, len(rows)}):
-                task = _Task(self, [split_id], stops={split_id: positions[count - 1]})
+            rows, marks = self._rows(split_id), _known(self._marks(split_id))
+            for index in sorted({0, len(marks) // 2 - 1, len(marks) - 2, len(marks) - 1}):
+                if not 0 <= index < len(marks):
+                    continue
+                count, position = marks[index]
+                task = _Task(self, [split_id], stops={split_id: position})
                 assert task.read(count) == rows[:count]
-                assert task.position(split_id) in (positions[count - 1], None), (
-                    "it is there, or has ended there"
-                )
+                assert task.position(split_id) in (position, None), "it is there, or has ended"
+
+    def test_a_split_that_ends_before_its_stop_says_where(self) -> None:
+        """A task that is not told believes that the split was read up to its stop.
+
+        Release the output of the split first: `snapshot_state` says then where it ends.
+        """
+        for split_id, attributes in self.splits().items():
+            if STOP in attributes:
+                continue
+            rows, beyond = self._rows(split_id), self._behind(split_id) + 1
+            task = _Task(self, [split_id], stops={split_id: beyond})
+            assert task.read(len(rows), reads_on=True) == rows
+            where = task.position(split_id), task.ended.get(split_id)
+            assert where != (None, None), f"{split_id} has ended, and nothing says where"
 
     def test_splits_beside_each_other_are_read_as_one_by_one(self) -> None:
         split_ids = list(self.splits())
-        wanted = {split_id: list(self.rows(split_id)) for split_id in split_ids}
+        wanted = {split_id: self._rows(split_id) for split_id in split_ids}
 
         task = _Task(self, split_ids)
         found = task.read(sum(map(len, wanted.values())))
@@ -158,22 +185,49 @@ class ReadersHalfContract(PlannerHooksContract):
         for count in (0, 1):
             _Task(self, [split_id]).read(count)
 
-        assert _Task(self, [split_id]).read(len(self.rows(split_id))) == self.rows(split_id)
+        rows = self._rows(split_id)
+        assert _Task(self, [split_id]).read(len(rows)) == rows
 
     def _settings(self) -> Mapping[str, Any]:
         return self.settings()
 
     def _bounds(self) -> Mapping[SplitId, tuple[int, int]]:
-        return {s: (int(self.first(s) or 0), self._positions(s)[-1]) for s in self.splits()}
+        return {s: (int(self.first(s) or 0), self._behind(s)) for s in self.splits()}
 
     def _one(self) -> SplitId:
         return next(iter(self.splits()))
 
-    def _positions(self, split_id: SplitId) -> list[Any]:
-        """The position behind each record, as a snapshot after its poll says."""
+    def _rows(self, split_id: SplitId) -> list[Row]:
+        return [dict(row) for row in self.rows(split_id)]
+
+    def _begin(self, split_id: SplitId) -> "list[_Mark]":
+        first = self.first(split_id)
+        return [] if first is None else [_Mark(0, first)]
+
+    def _marks(self, split_id: SplitId) -> "list[_Mark]":
+        """Where a split is after each poll that brings records."""
         task = _Task(self, [split_id])
         task.read(len(self.rows(split_id)))
-        return task.seen
+        return task.marks
+
+    def _positions(self, split_id: SplitId) -> list[Any]:
+        return [mark.position for mark in _known(self._marks(split_id))]
+
+    def _behind(self, split_id: SplitId) -> int:
+        """The position behind the last record; the least it can be, if the reader does not say."""
+        least = int(self.first(split_id) or 0) + len(self.rows(split_id))
+        return max([least, *self._positions(split_id)])
+
+
+class _Mark(NamedTuple):
+    """How many records a split has brought, and where it is then; None if that is unknown."""
+
+    count: int
+    position: Any
+
+
+def _known(marks: "Sequence[_Mark]") -> "list[_Mark]":
+    return [mark for mark in marks if mark.position is not None]
 
 
 class _Task:
@@ -181,7 +235,8 @@ class _Task:
 
     Attributes:
         records: what it has read.
-        seen: the position after each poll that brought anything; for a task on one split.
+        marks: of each poll that brought anything; for a task on one split.
+        ended: where splits were when their outputs were released; None if that is unknown.
         behind: what the reader said of time in the end.
     """
 
@@ -198,18 +253,28 @@ class _Task:
         self._half, self._query, self._suite = half or suite.half(), query or suite.query(), suite
         self._stops = stops or {}
         self._starts = {s: suite.first(s) for s in split_ids} | dict(starts or {})
-        self._at: dict[SplitId, Position] = {}
+        self._at: Mapping[SplitId, Position] = {}
+        self._status = InputStatus.MORE_AVAILABLE
+        self._context = Context()
+        self._output: SplitOutputs[Any] = SplitOutputs(
+            lambda record, _: self.records.append(record), on_release=self._note_end
+        )
         self.records: list[Any] = []
-        self.seen: list[Position] = []
+        self.marks: list[_Mark] = []
+        self.ended: dict[SplitId, Position] = {}
         self.behind: Mapping[SplitId, int] = {}
 
-    def read(self, count: int) -> list[Row]:
-        """Read until there are so many records; returns all rows."""
-        output: SplitOutputs[Any] = SplitOutputs(
-            lambda record, _: self.records.append(record), on_release=self._ended
-        )
+    def read(self, count: int, *, reads_on: bool = False) -> list[Row]:
+        """Read until there are so many records; returns all rows.
+
+        Args:
+            count: records.
+            reads_on: whether to go on until nothing comes any more.
+        """
         with self._running() as self._reader:
-            wait_until(lambda: self._has(count, output), DEADLINE, f"{count} records")
+            wait_until(lambda: self._has(count), DEADLINE, f"{count} records")
+            if reads_on:
+                self._read_on()
             self.behind = self._reader.millis_behind()
         found: list[Row] = self._half.rows(self.records).to_pylist() if self.records else []
         return found
@@ -225,7 +290,7 @@ class _Task:
             for s, position in self._starts.items()
         ]
         settings = json.loads(json.dumps(dict(self._suite.settings())))
-        reader = self._half.reader(self._query, settings, Context())
+        reader = self._half.reader(self._query, settings, self._context)
         try:
             reader.start()
             reader.add_splits(splits)
@@ -238,21 +303,41 @@ class _Task:
         known = self._suite.splits()[split_id]
         return {**known, STOP: self._stops[split_id]} if split_id in self._stops else known
 
-    def _has(self, count: int, output: SplitOutputs[Any]) -> bool:
+    def _has(self, count: int) -> bool:
         while len(self.records) < count:
             before = len(self.records)
-            self._reader.poll_next(output)
+            self._poll()
             if len(self.records) == before:
                 return False
-            self._note()
         return True
 
-    def _note(self) -> None:
-        self._at |= {split.split_id: split.position for split in self._reader.snapshot_state(1)}
-        self.seen.extend(self._at[s] for s in list(self._starts)[:1] if s in self._at)
+    def _read_on(self) -> None:
+        """A split may end in a poll that brings nothing, or not at all."""
+        for _ in range(SILENT_POLLS):
+            if self._status is InputStatus.END_OF_INPUT:
+                return
+            self._context.available.wait(SILENCE)
+            self._context.available.clear()
+            self._poll()
 
-    def _ended(self, split_id: SplitId) -> None:
-        self._at.pop(split_id, None)
+    def _poll(self) -> None:
+        # As a task does: a reader that has ended is not polled again.
+        assert self._status is not InputStatus.END_OF_INPUT, (
+            f"the reader has ended after {len(self.records)} records"
+        )
+        before = len(self.records)
+        self._status = self._reader.poll_next(self._output)
+        self._at = self._snapshot()
+        if len(self.records) > before:
+            split_id = next(iter(self._starts))
+            position = self._at.get(split_id, self.ended.get(split_id))
+            self.marks.append(_Mark(len(self.records), position))
+
+    def _snapshot(self) -> Mapping[SplitId, Position]:
+        return {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+
+    def _note_end(self, split_id: SplitId) -> None:
+        self.ended[split_id] = self._snapshot().get(split_id)
 
 
 def _names(ddl: str) -> list[str]:

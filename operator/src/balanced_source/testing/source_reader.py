@@ -86,7 +86,7 @@ class SourceReaderContract:
             running.to_the_end()
 
         assert sorted(running.records) == sorted([*self.records(first), *self.records(second)])
-        assert running.reader.snapshot_state(1) == ()
+        assert list(running.reader.snapshot_state(1)) == []
 
     def test_from_any_snapshot_on_exactly_the_rest_comes(self) -> None:
         total = len(self.all_records())
@@ -99,13 +99,15 @@ class SourceReaderContract:
                 second.to_the_end()
 
             assert list(again) == list(snapshot), "a snapshot changes nothing"
-            assert sorted(first.records[:count] + second.records) == sorted(self.all_records())
+            # All of the first: a reader may emit several records in a poll.
+            assert sorted(first.records + second.records) == sorted(self.all_records())
 
     def test_a_removed_split_continues_in_another_reader(self) -> None:
         moving = self.splits()[0]
         with self._running(self.splits()) as first, self._running([]) as second:
             first.until(lambda: bool(first.records))
-            second.reader.add_splits(first.reader.remove_splits([moving.split_id]))
+            if moved := first.reader.remove_splits([moving.split_id]):
+                second.reader.add_splits(moved)
             first.to_the_end()
             second.to_the_end()
 

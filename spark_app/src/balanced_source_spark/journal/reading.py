@@ -152,7 +152,7 @@ class Reading:
 
     @property
     def is_done(self) -> bool:
-        """Whether no split is left to be read, as far as `settle` knows, or the reader has ended."""
+        """Whether the reader has ended, or no split is left to be read as far as `settle` knows."""
         return self._has_ended or not self._left
 
     @property
