@@ -7,9 +7,9 @@ Tasks of Spark import this, so it imports little.
 """
 
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from balanced_source.api import AsyncCall, Source
 from balanced_source.errors import (
@@ -79,6 +79,62 @@ def failed(kind: str, where: str, error: BaseException) -> ConnectorError:
         f"connector {kind!r} of {package_of(kind)} failed in {where}: {in_short(error)}."
         f" {_remedy(error)}"
     )
+
+
+def mistake(kind: str, where: str, error: BaseException) -> ConnectorError:
+    """Return the error that a mistake of a connector is, and log the traceback."""
+    short = in_short(error)
+    # Servers are asked again every few seconds: the same traceback each time would fill the log.
+    if _logged.get((kind, where)) != short:
+        _logged[kind, where] = short
+        log_mistake(kind, error, method=where)
+    return failed(kind, where, error)
+
+
+@contextmanager
+def explained(kind: str, where: str) -> Iterator[None]:
+    """Turn what is raised by mistake into a `ConnectorError`.
+
+    Errors of this project say what to do themselves.
+
+    Args:
+        kind: of the connector.
+        where: what it was asked: a method of the contract.
+    """
+    try:
+        yield
+    except BalancedSourceError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise mistake(kind, where, error) from error
+
+
+def expect(
+    found: object, kind: type | tuple[type, ...], expected: str, verb: str = "returned"
+) -> None:
+    """Check the type of what a connector has returned.
+
+    Args:
+        found: what it has returned.
+        kind: the type.
+        expected: the type in words, such as ``an InputStatus``.
+        verb: what the connector did.
+
+    Raises:
+        TypeError: it is of another type. Says which one, and what was expected.
+    """
+    if not isinstance(found, kind):
+        raise TypeError(f"it {verb} a {type(found).__name__}, and {expected} was expected")
+
+
+def expect_texts(found: object, expected: str) -> None:
+    """Check that a connector has returned a sequence of texts; raises what `expect` does."""
+    # A text is a sequence of texts, too.
+    if isinstance(found, str):
+        raise TypeError(f"it returned a str, and {expected} was expected")
+    expect(found, Sequence, expected)
+    for text in cast("Sequence[object]", found):
+        expect(text, str, "a str", "returned a sequence with")
 
 
 def broken_contract(kind: str, error: ContractViolationError) -> ConnectorContractError:
@@ -155,17 +211,6 @@ def log_mistake(kind: str, error: BaseException, **details: Any) -> None:
     log.error("a connector failed", connector=kind, exception=lines, **details)
 
 
-def log_news(kind: str, where: str, error: BaseException) -> None:
-    """Log a connector's mistake, unless it is the one that was logged there last.
-
-    Servers are asked again every few seconds: the same traceback each time would fill the log.
-    """
-    short = in_short(error)
-    if _logged.get((kind, where)) != short:
-        _logged[kind, where] = short
-        log_mistake(kind, error, method=where)
-
-
 def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
     """Return what an enumerator gets for a call that failed: an error that says what to do.
 
@@ -179,9 +224,8 @@ def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
     # A hybrid source passes calls on to connectors of others.
     kind = _kind_in(error) or kind
     where = f"its executor, which was asked for {type(call).__name__}"
-    log_news(kind, where, error)
     scope = str(getattr(call, "scope", ""))
-    found = TransientDiscoveryError(f"{scope}: {failed(kind, where, error)}", scope=scope)
+    found = TransientDiscoveryError(f"{scope}: {mistake(kind, where, error)}", scope=scope)
     found.__cause__ = error
     return found
 

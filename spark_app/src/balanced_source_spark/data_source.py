@@ -34,12 +34,13 @@ class BalancedDataSource(DataSource):
     @plain_errors()
     def schema(self) -> StructType | str:
         from balanced_source_spark.contract.half import half_of
-        from balanced_source_spark.contract.mistakes import explained
+        from balanced_source_spark.contract.half_answers import asked
         from balanced_source_spark.options import parse_options
 
         options = parse_options(self.options)
-        with explained(options.connector, "schema"):
-            return half_of(options.connector).schema(options.read)
+        half = half_of(options.connector)
+        found: StructType | str = asked(options.connector, half, "schema", options.read)
+        return found
 
     @plain_errors()
     def reader(self, schema: StructType) -> Any:

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from balanced_source.errors import BalancedSourceError
 from balanced_source_spark.contract.half import SparkHalf, half_of
-from balanced_source_spark.contract.mistakes import explained
+from balanced_source_spark.contract.half_answers import asked
+from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
 
 
@@ -21,8 +22,7 @@ def options_of(kind: str) -> Mapping[str, Sequence[Mapping[str, str]]] | None:
         ConnectorError: there is no such connector, or it is broken.
     """
     half = half_of(kind)
-    with explained(kind, "options"):
-        own = half.options()
+    own: Sequence[Option] | None = asked(kind, half, "options")
     if own is None:
         return None
     groups: dict[str, list[Mapping[str, str]]] = {}

@@ -6,16 +6,19 @@ Those of one kind of source are its connector's.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.documents.environment import HOST, port_of
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object
 from balanced_source_adapters.connectors import BUILT_IN, installed
+from balanced_source_spark.contract.ddl import check_names
 from balanced_source_spark.contract.half import (
     AnyHalf,
     Choices,
@@ -24,6 +27,7 @@ from balanced_source_spark.contract.half import (
     half_of,
     secrets_in,
 )
+from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.contract.option_table import (
     Option,
@@ -37,6 +41,9 @@ from balanced_source_spark.contract.values import number, one_of, positive, seco
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
 from balanced_source_spark.journal_options import JournalOptions, journal_options
 from balanced_source_spark.option_names import OPTIONS
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
@@ -174,8 +181,9 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
     half = half_of(connector)
     is_stream = schema is not None and not is_batch
     choices = Choices(assigner=_assigner(options), is_batch=is_batch, is_stream=is_stream)
+    _check_columns(schema)
     with explained(connector, "reading its options"):
-        own = _read_by(half, options, choices)
+        own = _read_by(connector, half, options, choices)
     source, folder = options.get("source"), options.get("assignmentdir")
     return Options(
         source=source,
@@ -216,16 +224,26 @@ class _Own(NamedTuple):
     secrets: QuerySecrets
 
 
-def _read_by(half: AnyHalf[Any], options: Mapping[str, str], choices: Choices) -> _Own:
-    is_embedded = _is_embedded(options)
+def _read_by(
+    connector: str, half: AnyHalf[Any], options: Mapping[str, str], choices: Choices
+) -> _Own:
+    is_embedded, ask = _is_embedded(options), partial(asked, connector, half)
     notes = _checked(options, half)
-    read = half.read_options(options)  # before the source: it checks the options of parts
+    read = ask("read_options", options)  # before the source: it checks the options of parts
     return _Own(
         notes=notes,
-        source=half.source(options, choices) if is_embedded else None,
+        source=ask("source", options, choices) if is_embedded else None,
         read=read,
-        secrets=half.secrets(options) if is_embedded else secrets_in(options),
+        secrets=ask("secrets", options) if is_embedded else secrets_in(options),
     )
+
+
+def _check_columns(schema: "StructType | None") -> None:
+    """Check the columns that the user may have set: the half's own were checked."""
+    try:
+        check_names(schema.names if schema is not None else ())
+    except ValueError as error:
+        raise InvalidSpecError(str(error), field="schema") from error
 
 
 def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
@@ -233,14 +251,14 @@ def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
 
     An unknown one is an error if the connector names its own.
     """
-    own = half.options()
+    connector = options.get("connector", DEFAULT_CONNECTOR)
+    own: Sequence[Option] | None = asked(connector, half, "options")
     if own is None:
-        return half.notes(options)
+        return tuple(asked(connector, half, "notes", options))
     known = (*OPTIONS, *(() if isinstance(half, SparkHalf) else JOURNAL_OPTIONS), *own)
-    where = _where(options.get("connector", DEFAULT_CONNECTOR), half, own)
-    return *check_options(
-        options, known, is_embedded=_is_embedded(options), where=where
-    ), *half.notes(options)
+    where = _where(connector, half, own)
+    idle = check_options(options, known, is_embedded=_is_embedded(options), where=where)
+    return *idle, *asked(connector, half, "notes", options)
 
 
 def _where(connector: str, half: AnyHalf[Any], own: Sequence[Option]) -> str:

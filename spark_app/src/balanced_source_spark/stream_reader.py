@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from balanced_source.errors import ConnectorError
 from balanced_source_spark.contract.half import SparkHalf, TaskReader, half_of
-from balanced_source_spark.contract.mistakes import explained
+from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.ending import end_in_order
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.partition import ReaderPartition
@@ -45,9 +45,8 @@ def _task_reader(options: Options) -> Callable[[], TaskReader]:
     if isinstance(half, SparkHalf):
         from balanced_source_spark.contract.checked_tasks import checked_task
 
-        with explained(options.connector, "task_reader"):
-            made = half.task_reader(query)
-            return partial(checked_task, options.connector, made, query.schema)
+        made = asked(options.connector, half, "task_reader", query)
+        return partial(checked_task, options.connector, made, query.schema)
     from balanced_source_spark.contract.readers import ReadersHalf
     from balanced_source_spark.journal.task import JournalTaskReader
 

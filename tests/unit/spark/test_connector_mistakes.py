@@ -224,9 +224,7 @@ def test_options_that_a_connector_stumbles_over_are_a_sentence(
 
     monkeypatch.setattr("balanced_source_spark.options.half_of", lambda _: Stumbles())
 
-    with pytest.raises(
-        ConnectorError, match=r"failed in reading its options: KeyError: 'folders'\. Report this"
-    ):
+    with pytest.raises(ConnectorError, match=r"failed in notes: KeyError: 'folders'\. Report this"):
         parse_options({"connector": "files"})
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import LongType, StringType, StructType
 
 from balanced_source.documents.journal import FetchLimits, RecordKey
@@ -290,3 +292,126 @@ def test_rows_that_spark_would_refuse_are_not_sealed(journal: FolderJournal, goo
         f" {DO}"
     )
     assert attempt(journal, Half(Shelf(lengths={"a": 7})), TAPES) == 7, "nothing was sealed"
+
+
+def strict(value: Any, kind: pa.DataType) -> tuple[StructType, pa.RecordBatch]:
+    """A column that is declared NOT NULL, or has parts that are."""
+    name, declared = "c", from_arrow_type(kind)
+    columns = StructType().add(name, declared, nullable=False)
+    return columns, pa.RecordBatch.from_arrays(
+        [pa.array([value, value], kind)], schema=pa.schema([pa.field(name, kind, nullable=False)])
+    )
+
+
+NUMBER = pa.field("number", pa.int64(), nullable=False)
+LISTED = pa.list_(pa.field("element", pa.int64(), nullable=False))
+MAPPED = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "name"),
+    [
+        (None, pa.int64(), "c"),
+        ({"number": None}, pa.struct([NUMBER]), "c.number"),
+        ([1, None], LISTED, "c.element"),
+        ({"a": None}, MAPPED, "c.value"),
+        (
+            [{"number": None}],
+            pa.list_(pa.field("element", pa.struct([NUMBER]))),
+            "c.element.number",
+        ),
+    ],
+)
+@pytest.mark.parametrize("offset", [0, 1])
+def test_a_value_that_is_missing_in_a_column_without_nulls_is_named(
+    value: Any, kind: pa.DataType, name: str, offset: int
+) -> None:
+    columns, rows = strict(value, kind)
+    batches = checked_task("files", lambda: Ranges(first=rows.slice(offset)), columns).read(PART)
+
+    with pytest.raises(ConnectorContractError) as caught:
+        next(batches)
+
+    assert str(caught.value) == (
+        "connector 'files' of balanced-source breaks its contract: read of its task reader returned"
+        f" rows in which {name!r} is None, and schema declares it as NOT NULL. Return a value in"
+        " each row, or declare it without NOT NULL"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (1, pa.int64()),
+        ({"number": 1}, pa.struct([NUMBER])),
+        ([], LISTED),
+        ([1, 2], LISTED),
+        ({"a": 1}, MAPPED),
+        ([None], pa.list_(pa.field("element", pa.struct([NUMBER])))),
+    ],
+)
+def test_rows_without_missing_values_are_passed_on(value: Any, kind: pa.DataType) -> None:
+    """Parts of a value that may be None are not missing where the whole is None."""
+    columns, rows = strict(value, kind)
+
+    assert list(checked_task("files", lambda: Ranges(first=rows), columns).read(PART)) == [rows]
+
+
+def test_what_is_missing_in_the_rest_of_a_batch_does_not_count() -> None:
+    """Arrow keeps the values before and behind a slice, also those in lists and maps."""
+    for kind, bad, good in ((LISTED, [None], [1]), (MAPPED, {"a": None}, {"a": 1})):
+        columns, _ = strict(good, kind)
+        rows = pa.RecordBatch.from_arrays(
+            [pa.array([bad, good, bad], kind)],
+            schema=pa.schema([pa.field("c", kind, nullable=False)]),
+        ).slice(1, 1)
+
+        assert list(checked_task("files", partial(Ranges, first=rows), columns).read(PART)) == [
+            rows
+        ]
+
+
+def test_a_missing_value_is_not_sealed(journal: FolderJournal) -> None:
+    """It would fail at every replay of the range."""
+    columns = StructType().add("tape", StringType()).add("number", LongType(), nullable=False)
+    fields = [pa.field("tape", pa.string()), pa.field("number", pa.int64(), nullable=False)]
+
+    def rows(records: Any, missing: int | None = 3) -> pa.RecordBatch:
+        values = [[r[0] for r in records], [None if r[1] == missing else r[1] for r in records]]
+        return pa.RecordBatch.from_arrays(
+            [pa.array(v, f.type) for v, f in zip(values, fields, strict=True)],
+            schema=pa.schema(fields),
+        )
+
+    with pytest.raises(ConnectorContractError, match="in which 'number' is None"):
+        attempt(journal, Half(shelf(), of_half={"rows": rows}), columns)
+
+    good = Half(shelf(), of_half={"rows": lambda records: rows(records, None)})
+    assert attempt(journal, good, columns) == 5, "nothing was sealed"
+
+
+@pytest.mark.parametrize("other", ["n", "N"])
+def test_two_columns_of_one_name_are_a_sentence(other: str) -> None:
+    columns = StructType().add("n", LongType()).add(other, LongType())
+    batches = checked_task("files", lambda: Ranges(first=ROWS), columns).read(PART)
+
+    with pytest.raises(
+        ConnectorContractError, match=f"two columns have the same name, 'n' and '{other}': rename"
+    ):
+        next(batches)
+
+
+@pytest.mark.parametrize("made", [None, "reader"])
+def test_a_factory_that_makes_no_task_reader_is_named(made: Any) -> None:
+    expected = f"it returned a {type(made).__name__}, which has no method read"
+    with pytest.raises(ConnectorError, match=f"that task_reader returned: TypeError: {expected}"):
+        checked_task("files", lambda: made)
+
+
+def test_a_task_reader_that_returns_no_batches_at_all_is_named() -> None:
+    class Nothing:
+        def read(self, partition: ReaderPartition) -> Any:
+            return None
+
+    with pytest.raises(ConnectorError, match="it returned a NoneType, and an iterator of pyarrow"):
+        list(checked_task("files", Nothing).read(PART))

@@ -12,6 +12,7 @@ from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hook_answers import check_answer
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, mistake
+from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 
 ReadT = TypeVar("ReadT")
 
@@ -29,8 +30,12 @@ def hooks_of(
     """
     with explained(connector, "hooks"):
         made: object = half.hooks(context)
-        if not isinstance(made, PlannerHooks):
-            raise TypeError(f"it returned a {type(made).__name__}, and PlannerHooks were expected")
+        # Planning asks for more if tasks get readers.
+        expected = ReaderHooks if isinstance(half, ReadersHalf) else PlannerHooks
+        if not isinstance(made, expected):
+            raise TypeError(
+                f"it returned a {type(made).__name__}, and {expected.__name__} were expected"
+            )
     return cast("PlannerHooks", _CheckedHooks(made, connector))
 
 

@@ -3,7 +3,7 @@
 Imported by tasks, so it imports little.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 
 from balanced_source.api import InputStatus, SourceReader, SourceSplit
+from balanced_source_adapters.mistakes import expect
 from balanced_source_spark.contract.mistakes import ExplainingProxy, attributed, explained
 from balanced_source_spark.contract.row_columns import Columns, RowColumns
 from balanced_source_spark.plain_errors import plain_errors
@@ -40,8 +41,10 @@ class CheckedTaskReader:
         """See `balanced_source_spark.contract.half.TaskReader`."""
         columns, kind = RowColumns(self.declared, "read of its task reader"), self.connector
         with plain_errors(), attributed(kind), explained(kind, "read of its task reader"):
-            for batch in self.reader.read(partition):
-                _check(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
+            found: object = self.reader.read(partition)
+            expect(found, Iterable, "an iterator of pyarrow.RecordBatch")
+            for batch in cast("Iterable[pa.RecordBatch]", found):
+                expect(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
                 columns.check(batch)
                 yield batch
 
@@ -57,7 +60,10 @@ def checked_task(
         declared: columns of the query; None if they are unknown.
     """
     with plain_errors(), explained(connector, "the factory that task_reader returned"):
-        return CheckedTaskReader(connector, make(), declared)
+        made = make()
+        if not callable(getattr(made, "read", None)):
+            raise TypeError(f"it returned a {type(made).__name__}, which has no method read")
+        return CheckedTaskReader(connector, made, declared)
 
 
 def checked_half(
@@ -76,7 +82,7 @@ class _CheckedHalf(ExplainingProxy):
         def reader(*args: Any) -> ExplainingProxy:
             with explained(self._connector, name):
                 made = found(*args)
-                _check(made, SourceReader, "a SourceReader")
+                expect(made, SourceReader, "a SourceReader")
             return _CheckedReader(made, self._connector)
 
         return reader
@@ -100,21 +106,21 @@ class _CheckedReader(ExplainingProxy):
 
 
 def _check_status(found: object) -> None:
-    _check(found, InputStatus, "an InputStatus")
+    expect(found, InputStatus, "an InputStatus")
 
 
 def _check_splits(found: object) -> None:
-    _check(found, Sequence, "a sequence of splits")
+    expect(found, Sequence, "a sequence of splits")
     for split in cast("Sequence[object]", found):
-        _check(split, SourceSplit, "a SourceSplit", "has")
+        expect(split, SourceSplit, "a SourceSplit", "has")
 
 
 def _check_split(found: object) -> None:
-    _check(found, (SourceSplit, type(None)), "a SourceSplit, or None,")
+    expect(found, (SourceSplit, type(None)), "a SourceSplit, or None,")
 
 
 def _check_table(found: object) -> None:
-    _check(found, Mapping, "a mapping")
+    expect(found, Mapping, "a mapping")
 
 
 _RESULTS: Final[Mapping[str, Callable[[object], None]]] = MappingProxyType(
@@ -126,10 +132,3 @@ _RESULTS: Final[Mapping[str, Callable[[object], None]]] = MappingProxyType(
     }
 )
 """Methods of a reader whose results a task works with → what checks the result."""
-
-
-def _check(
-    found: object, kind: type | tuple[type, ...], expected: str, verb: str = "returned"
-) -> None:
-    if not isinstance(found, kind):
-        raise TypeError(f"it {verb} a {type(found).__name__}, and {expected} was expected")

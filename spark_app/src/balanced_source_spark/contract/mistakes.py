@@ -16,28 +16,11 @@ from typing import Any
 from balanced_source.errors import (
     BalancedSourceError,
     ConnectorContractError,
-    ConnectorError,
     ContractViolationError,
 )
-from balanced_source_adapters.mistakes import broken_contract, failed, log_news
+from balanced_source_adapters.mistakes import broken_contract, explained, mistake
 
-
-@contextmanager
-def explained(connector: str, where: str) -> Iterator[None]:
-    """Turn what is raised by mistake into a `ConnectorError`.
-
-    Errors of this project say what to do themselves.
-
-    Args:
-        connector: its kind.
-        where: what it was asked: a method of the contract.
-    """
-    try:
-        yield
-    except BalancedSourceError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise mistake(connector, where, error) from error
+__all__ = ["ExplainingProxy", "attributed", "explained", "mistake"]
 
 
 @contextmanager
@@ -49,12 +32,6 @@ def attributed(connector: str) -> Iterator[None]:
         raise
     except ContractViolationError as error:
         raise broken_contract(connector, error) from error
-
-
-def mistake(connector: str, where: str, error: BaseException) -> ConnectorError:
-    """Return the error that a mistake of a connector is, and log the traceback."""
-    log_news(connector, where, error)
-    return failed(connector, where, error)
 
 
 class ExplainingProxy:

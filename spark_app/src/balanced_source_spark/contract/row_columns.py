@@ -5,12 +5,14 @@ nothing of the connector. It takes the other batches as they are. Imported by ta
 little.
 """
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from balanced_source.errors import ContractViolationError
 from balanced_source.names import shown
+from balanced_source_spark.contract.ddl import check_names
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -35,22 +37,39 @@ class RowColumns:
         self._declared = declared
         self._made_by = made_by
         self._expected: pa.Schema | None = None
+        self._strict: list[pa.Field] = []
 
     def check(self, batch: pa.RecordBatch) -> None:
-        """Check the columns of a batch. Costs little if they are right.
+        """Check columns and missing values of a batch. Costs little if they are right.
 
         Raises:
             ContractViolationError: Spark could not take the rows.
         """
         if self._declared is None:
             return
-        if self._expected is None:
-            self._expected = _arrow(self._declared)
+        expected = self._expected or self._expect(self._declared)
         found = batch.schema
-        if not found.equals(self._expected):
+        if not found.equals(expected):
             raise ContractViolationError(
-                f"{self._made_by} returned rows {self._difference(self._expected, found)}. {_DO}"
+                f"{self._made_by} returned rows {self._difference(expected, found)}. {_DO}"
             )
+        for field in self._strict:
+            for name in _missing(batch.column(field.name), field, field.name):
+                raise ContractViolationError(
+                    f"{self._made_by} returned rows in which {shown(name)} is None, and schema"
+                    " declares it as NOT NULL. Return a value in each row, or declare it without"
+                    " NOT NULL"
+                )
+
+    def _expect(self, declared: "StructType") -> pa.Schema:
+        """Note what rows must have."""
+        try:
+            check_names(declared.names)
+        except ValueError as error:
+            raise ContractViolationError(f"schema is invalid: {error}") from error
+        self._expected = expected = _arrow(declared)
+        self._strict = [field for field in expected if _is_strict(field)]
+        return expected
 
     def _difference(self, expected: pa.Schema, found: pa.Schema) -> str:
         """Return what is wrong, as words that follow "rows"."""
@@ -81,6 +100,38 @@ def _arrow(declared: "StructType") -> pa.Schema:
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(declared, timezone="UTC")
+
+
+def _is_strict(field: pa.Field) -> bool:
+    """Whether a value of a column, or a part of it, must not be missing."""
+    return not field.nullable or any(map(_is_strict, _inner(field.type)))
+
+
+def _inner(kind: pa.DataType) -> list[pa.Field]:
+    """Return the fields of the values in a struct, array or map. Keys of a map are never None."""
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.item_field]
+    return [kind.value_field] if pa.types.is_list(kind) or pa.types.is_large_list(kind) else []
+
+
+def _missing(values: Any, field: pa.Field, name: str) -> Iterator[str]:
+    """Yield the names of what is None and must not be. Parts of a None do not count."""
+    if not field.nullable and values.null_count:
+        yield name
+    if not any(map(_is_strict, inner := _inner(field.type))):
+        return
+    present = values.drop_null()
+    if pa.types.is_struct(field.type):
+        for number, own in enumerate(inner):
+            yield from _missing(present.field(number), own, f"{name}.{own.name}")
+    elif pa.types.is_map(field.type):
+        begin, end = (present.offsets[at].as_py() for at in (0, -1))
+        # Arrow has values before and behind the rows of a slice, too.
+        yield from _missing(present.items[begin:end], inner[0], f"{name}.value")
+    else:
+        yield from _missing(present.flatten(), inner[0], f"{name}.element")
 
 
 def _shape(field: pa.Field) -> str:

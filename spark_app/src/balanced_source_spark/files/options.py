@@ -16,7 +16,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.names import checked_object, shown
 from balanced_source_adapters.files.stores import inner, is_s3
-from balanced_source_spark.contract.ddl import selected
+from balanced_source_spark.contract.ddl import check_ddl, selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
 from balanced_source_spark.files.option_names import METADATA
@@ -87,7 +87,7 @@ def ddl_of(read: FileReadOptions) -> str:
     """Return the columns of the rows as DDL.
 
     Raises:
-        InvalidSpecError: no one says what they are.
+        InvalidSpecError: no one says what they are, or they are invalid.
     """
     if not read.ddl:
         raise rejected(
@@ -97,7 +97,12 @@ def ddl_of(read: FileReadOptions) -> str:
         )
     ddl = selected(read.ddl, read.columns) if read.columns else read.ddl
     added = [f"`{name}` {kind}" for name, kind in METADATA.items()] if read.has_metadata else []
-    return ", ".join([ddl, *added])
+    ddl = ", ".join([ddl, *added])
+    try:
+        check_ddl(ddl)
+    except ValueError as error:
+        raise rejected("schema", str(error)) from error
+    return ddl
 
 
 def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from balanced_source.connectors.hybrid import HybridSource
 from balanced_source_spark.contract.half import AnyHalf, Choices, Query, SparkHalf, half_of
+from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.hybrid.option_names import OPTIONS
@@ -46,11 +47,15 @@ class HybridSparkHalf(SparkHalf[Reads]):
 
     def notes(self, options: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(
-            note for part in given_parts(options) for note in part.half.notes(part.options)
+            note
+            for part in given_parts(options)
+            for note in asked(part.kind, part.half, "notes", part.options)
         )
 
     def schema(self, read: Reads) -> "StructType | str":
-        schemas = [(part.name, half_of(part.kind).schema(part.read)) for part in read]
+        schemas: list[tuple[str, StructType | str]] = [
+            (part.name, asked(part.kind, half_of(part.kind), "schema", part.read)) for part in read
+        ]
         check_columns(schemas)
         return schemas[0][1]
 
@@ -65,7 +70,7 @@ class HybridSparkHalf(SparkHalf[Reads]):
             part.name: partial(
                 checked_task,
                 part.kind,
-                _ranges(part.kind).task_reader(part_query(query, part)),
+                asked(part.kind, _ranges(part.kind), "task_reader", part_query(query, part)),
                 query.schema,
             )
             for part in query.read

@@ -1,17 +1,18 @@
 """Reads the options of the hybrid source. Keys of the mappings are lower case."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from balanced_source.api import Measure
+from balanced_source.api import Measure, Source
 from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
 from balanced_source_adapters.connectors import installed
 from balanced_source_spark.contract.half import AnyHalf, Choices, SparkHalf, half_of, secrets_in
-from balanced_source_spark.contract.option_table import check_options, rejected
+from balanced_source_spark.contract.half_answers import asked
+from balanced_source_spark.contract.option_table import Option, check_options, rejected
 from balanced_source_spark.contract.secrets import QuerySecrets
 
 START: Final = "startAfter"
@@ -77,13 +78,17 @@ def part_reads(options: Mapping[str, str]) -> tuple[PartRead, ...]:
     """
     parts, is_embedded = given_parts(options), _is_embedded(options)
     for part in parts:
-        own = part.half.options()
+        own: Sequence[Option] | None = asked(part.kind, part.half, "options")
         if own is not None:
             written = {name: value for name, value in part.options.items() if name not in _SHARED}
             check_options(written, own, is_embedded=is_embedded)
     names = names_of([part.kind for part in parts])
     return tuple(
-        PartRead(name=name, kind=part.kind, read=part.half.read_options(part.options))
+        PartRead(
+            name=name,
+            kind=part.kind,
+            read=asked(part.kind, part.half, "read_options", part.options),
+        )
         for name, part in zip(names, parts, strict=True)
     )
 
@@ -100,9 +105,9 @@ def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
             "is missing: a hybrid source keeps there which part is read, and where it started",
         )
     parts = given_parts(options)
-    sources = [
-        (part.half.source(part.options, replace(choices, is_part=True)), part.start)
-        for part in parts
+    own = replace(choices, is_part=True)
+    sources: list[tuple[Source[Any, Any], Measure | None]] = [
+        (asked(part.kind, part.half, "source", part.options, own), part.start) for part in parts
     ]
     return checked_hybrid(sources, field="option parts")
 
@@ -113,11 +118,9 @@ def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
     Raises:
         InvalidSpecError: two parts have.
     """
-    found = [
-        secrets
-        for part in given_parts(options)
-        if (secrets := part.half.secrets(part.options)).given
-    ]
+    parts = given_parts(options)
+    made = [asked(part.kind, part.half, "secrets", part.options) for part in parts]
+    found: list[QuerySecrets] = [secrets for secrets in made if secrets.given]
     if len(found) > 1:
         raise rejected(
             "parts", "two parts have secrets among their options: put them into files of secretsDir"
