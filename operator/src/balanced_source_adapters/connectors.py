@@ -8,14 +8,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
 from balanced_source.api import CONTRACT, OLDEST_CONTRACT, Connector, Source
 from balanced_source.errors import ConnectorError, in_short
-from balanced_source.names import shown_value
+from balanced_source.names import shown, shown_value
+from balanced_source_adapters.checked_connector import checked_connector
 from balanced_source_adapters.suggestions import nearest
-
-T = TypeVar("T")
 
 GROUP: Final = "balanced_source.connectors"
 """Group of the entry points.
@@ -42,6 +41,24 @@ OURS: Final = frozenset(
     }
 )
 """Top-level modules of this project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a connector names as ``module:Class``.
+
+    Attributes:
+        name: what it is, for messages.
+        base: its class.
+        derived: classes that the authors of connectors derive, for messages.
+    """
+
+    name: str
+    base: type[Any]
+    derived: str
+
+
+CONNECTOR: Final = Part(name="entry point", base=Connector, derived="Connector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,27 +96,32 @@ class Registration:
         Raises:
             ConnectorError: its package is broken, or does not keep the contract. Names the package.
         """
-        made = self.make(self.reference, Connector)  # type: ignore[type-abstract]
+        made: Connector = self.make(self.reference, CONNECTOR)
         # States and checkpoints name the kind: a class under another name could not read its own.
         if made.kind != self.kind:
             raise self._broken(f"{self.reference} says that its kind is {made.kind!r}")
         self._check_contract(made.contract)
-        return made
+        return made if self.module in OURS else checked_connector(made)
 
-    def make(self, reference: str, base: type[T]) -> T:
+    def make(self, reference: str, part: Part) -> Any:
         """Return an instance of the class that ``module:attribute`` names.
 
         Raises:
-            ConnectorError: it cannot be loaded, or is not a subclass of `base`. Names the package.
+            ConnectorError: it cannot be loaded, or is not what `part` says. Names the package.
         """
+        found = importlib.metadata.EntryPoint.pattern.match(reference)
+        if found is None or not found["attr"]:
+            raise self._broken(
+                f"its {part.name} is {shown(reference)}, and module:Class was expected"
+            )
         entry = importlib.metadata.EntryPoint(self.kind, reference, GROUP)
         try:
             made = entry.load()()
         # A module that ends the process must not end it for the sources of other connectors.
         except (Exception, SystemExit) as error:
             raise self._unloadable(reference, error) from error
-        if not isinstance(made, base):
-            raise self._broken(f"{reference} is not a {base.__name__}")
+        if not isinstance(made, part.base):
+            raise self._broken(f"{reference} is not a class derived from {part.derived}")
         return made
 
     def _check_contract(self, version: object) -> None:
@@ -193,7 +215,7 @@ class Connectors:
         """Return the connector that a source belongs to; raises what `get` does."""
         return self.get(source.kind)
 
-    def half(self, kind: str, reference: Callable[[Connector], str], base: type[T]) -> T:
+    def half(self, kind: str, reference: Callable[[Connector], str], part: Part) -> Any:
         """Return the part of a connector that `reference` names, made once.
 
         Raises:
@@ -202,12 +224,12 @@ class Connectors:
         named = reference(self.get(kind))
         if not named:
             raise ConnectorError(
-                f"connector {kind!r} has no {base.__name__}: it cannot be used here"
+                f"connector {kind!r} of {self.package_of(kind)} has no {part.name}: it cannot be"
+                " used here"
             )
         if (kind, named) not in self._halves:
-            self._halves[kind, named] = self._registration(kind).make(named, base)
-        found: T = self._halves[kind, named]
-        return found
+            self._halves[kind, named] = self._registration(kind).make(named, part)
+        return self._halves[kind, named]
 
     def _registration(self, kind: str) -> Registration:
         match list(self._registered.get(kind, {}).values()):

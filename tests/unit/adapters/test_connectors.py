@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,14 @@ from balanced_source.api import (
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
-from balanced_source_adapters.connectors import BUILT_IN, GROUP, Connectors, Registration, installed
+from balanced_source_adapters.connectors import (
+    BUILT_IN,
+    GROUP,
+    Connectors,
+    Part,
+    Registration,
+    installed,
+)
 from balanced_source_adapters.coordinator_loop import with_alarms
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.connector import KafkaConnector
@@ -46,6 +54,9 @@ class OtherConnector(Connector):
 
 class Half:
     """A part of `HalvedConnector`."""
+
+
+HALF = Part(name="operator half", base=Half, derived="OperatorHalf")
 
 
 class HalvedConnector(OtherConnector):
@@ -186,7 +197,11 @@ def test_the_same_entry_point_twice_is_one() -> None:
         ([here("PastConnector")], "version 0 .* from 1 on: install a newer release of the package"),
         ([here("UnsureConnector")], "its contract is '1', and a whole number was expected"),
         ([here("absent")], "of other-source 1.0 is broken.*AttributeError"),
-        ([here("Path")], "Path is not a Connector"),
+        (
+            [Registration(kind="other", reference="nocolon", package="p 1")],
+            "'other' of p 1 is broken: its entry point is 'nocolon', and module:Class was expected",
+        ),
+        ([here("Path")], "Path is not a class derived from Connector. Install"),
         ([here("MisnamedConnector")], "says that its kind is 'another'"),
     ],
 )
@@ -205,20 +220,30 @@ def test_a_connector_that_says_nothing_is_written_for_the_first_contract() -> No
 def test_a_half_is_made_once_where_it_is_needed() -> None:
     connectors = Connectors([here("HalvedConnector")])
 
-    half = connectors.half("other", lambda connector: connector.operator, Half)
+    half = connectors.half("other", lambda connector: connector.operator, HALF)
     assert isinstance(half, Half)
-    assert connectors.half("other", lambda connector: connector.operator, Half) is half
+    assert connectors.half("other", lambda connector: connector.operator, HALF) is half
 
 
 @pytest.mark.parametrize(
     ("connector", "reference", "says"),
     [
-        ("OtherConnector", "", "connector 'other' has no Half: it cannot be used here"),
+        (
+            "OtherConnector",
+            "",
+            "connector 'other' of other-source 1.0 has no operator half: it cannot be",
+        ),
         (
             "HalvedConnector",
             f"{__name__}:Nothing",
-            "of other-source 1.0 is broken: .*Nothing is not a Half",
+            "of other-source 1.0 is broken: .*Nothing is not a class derived from OperatorHalf",
         ),
+        (
+            "HalvedConnector",
+            "nocolon",
+            "is broken: its operator half is 'nocolon', and module:Class was expected. Install",
+        ),
+        ("HalvedConnector", "a b:C", "its operator half is 'a b:C', and module:Class was"),
         (
             "HalvedConnector",
             f"{__name__}:absent",
@@ -230,7 +255,58 @@ def test_a_half_that_cannot_be_used_names_the_package(
     connector: str, reference: str, says: str
 ) -> None:
     with pytest.raises(ConnectorError, match=says):
-        Connectors([here(connector)]).half("other", lambda found: reference or found.operator, Half)
+        Connectors([here(connector)]).half("other", lambda found: reference or found.operator, HALF)
+
+
+class WrongConnector(OtherConnector):
+    """Returns what no one can work with."""
+
+    operator = 7  # type: ignore[assignment]
+    codec = "json"  # type: ignore[assignment]
+
+    def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
+        return None  # type: ignore[return-value]
+
+    def identity_of(self, call: AsyncCall) -> Identity:
+        return "me"  # type: ignore[return-value]
+
+    def server_of(self, call: AsyncCall) -> str:
+        raise KeyError("server")
+
+    def secrets(self, source: object) -> tuple[str, ...]:
+        return "password"  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("ask", "says"),
+    [
+        (
+            lambda made: made.executor(Nothing(), caller=Caller.OWNER, client_id="me"),
+            "executor: TypeError: it returned a NoneType, and a function that executes calls was",
+        ),
+        (
+            lambda made: made.identity_of(Alarm()),
+            "identity_of: TypeError: it returned a str, and NamedSecrets or DriverOnly was",
+        ),
+        (lambda made: made.codec, "codec: TypeError: it returned a str, and a CallCodec, or None,"),
+        (lambda made: made.server_of(Alarm()), "server_of: KeyError: 'server'. Report this"),
+        (
+            lambda made: made.needed_secrets(kafka_source("c")),
+            "needed_secrets: TypeError: it returned a str, and a tuple with names of Secrets was",
+        ),
+        (lambda made: made.operator, "operator: TypeError: it returned a int, and a text such as"),
+    ],
+)
+def test_a_connector_that_returns_something_else_is_named(
+    ask: Callable[[Connector], object], says: str
+) -> None:
+    made = Connectors([here("WrongConnector")]).get("other")
+
+    with pytest.raises(ConnectorError) as caught:
+        ask(made)
+
+    assert f"failed in {says}" in str(caught.value)
+    assert str(caught.value).startswith("connector 'other' of ")
 
 
 def test_a_broken_connector_hurts_no_other_one() -> None:

@@ -22,6 +22,7 @@ def infer_schema(
 
     Run it where the files are. Secrets are folders beside the manifest, as for run.
     """
+    from balanced_source_adapters.mistakes import expect, explained
     from balanced_source_adapters.mounted_secrets import MountedSecrets
     from balanced_source_operator.contract.half import half_of
     from balanced_source_operator.local import read_spec
@@ -30,6 +31,8 @@ def infer_schema(
     with located(file):
         source = read_spec(file).source
     half = half_of(source.kind)
-    typer.echo(
-        half.infer_schema(source.config(half), MountedSecrets(file.parent), field=source.field)
-    )
+    config, secrets = source.config(half), MountedSecrets(file.parent)
+    with explained(source.kind, "infer_schema"):
+        found: object = half.infer_schema(config, secrets, field=source.field)
+        expect(found, str, "the columns as a text")
+    typer.echo(found)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.connectors import Connectors, installed
+from balanced_source_adapters.connectors import Connectors, Part, installed
 
 SpecT = TypeVar("SpecT", bound=BaseModel)
 
@@ -227,14 +227,16 @@ class OperatorHalf(ABC, Generic[SpecT]):
         return NO_LOSSES
 
 
+OPERATOR_HALF: Final = Part(name="operator half", base=OperatorHalf, derived="OperatorHalf")
+
+
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:
     """Return the operator half of a connector's kind, among all installed ones by default.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
-    base: type[Any] = OperatorHalf
     half: OperatorHalf[Any] = (connectors or installed()).half(
-        kind, lambda connector: connector.operator, base
+        kind, lambda connector: connector.operator, OPERATOR_HALF
     )
     return half

@@ -21,6 +21,7 @@ from balanced_source_operator.contract.half import (
     Texts,
     half_of,
 )
+from balanced_source_operator.contract.half_answers import checked_table, checked_texts
 from balanced_source_operator.spec import (
     NO_COLUMNS,
     NO_HOSTS,
@@ -45,7 +46,7 @@ def texts_of(spec: BalancedSourceSpec) -> tuple[TextReference, ...]:
     """
     half = half_of(spec.source.kind)
     with blamed(spec.source.kind, spec.source.field):
-        return half.texts(spec.source.config(half))
+        return checked_texts(half.texts(spec.source.config(half)))
 
 
 def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, Any]:
@@ -134,7 +135,7 @@ def reader_options(spec: BalancedSourceSpec) -> Mapping[str, str]:
     """
     half, pipeline = half_of(spec.source.kind), spec.application.pipeline
     with blamed(spec.source.kind, spec.source.field):
-        own = half.reader_options(spec.source.config(half))
+        own = checked_table("reader_options", half.reader_options(spec.source.config(half)))
     return {**own, **(pipeline.row_fields if pipeline is not None else {})}
 
 
@@ -185,7 +186,7 @@ def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:
 def fixed_values(source: Source[Any, Any]) -> Mapping[str, str]:
     """Return what must not change while the source lives; see `OperatorHalf.fixed`."""
     with blamed(source.kind, _field(source.kind)):
-        return half_of(source.kind).fixed(source)
+        return checked_table("fixed", half_of(source.kind).fixed(source))
 
 
 def check_fixed(before: Mapping[str, str], source: Source[Any, Any]) -> None:

@@ -22,6 +22,7 @@ from balanced_source_operator.contract.half import (
     Texts,
     half_of,
 )
+from balanced_source_operator.contract.half_answers import checked_table, checked_texts
 from balanced_source_operator.hybrid.spec import HybridSpec, PartChoice
 
 _FIXED: Final = "cannot be changed: create a new source instead"
@@ -77,7 +78,10 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
     can_be_part = False
 
     def texts(self, spec: HybridSpec) -> tuple[TextReference, ...]:
-        found = (part.half.texts(part.config) for part in _parts(spec, f"spec.source.{KIND}"))
+        found = (
+            checked_texts(part.half.texts(part.config))
+            for part in _parts(spec, f"spec.source.{KIND}")
+        )
         return tuple(dict.fromkeys(chain.from_iterable(found)))
 
     def to_source(
@@ -91,7 +95,10 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
 
     def reader_options(self, spec: HybridSpec) -> Mapping[str, str]:
         parts = [
-            {"connector": part.choice.kind, **part.half.part_options(part.config)}
+            {
+                "connector": part.choice.kind,
+                **checked_table("part_options", part.half.part_options(part.config)),
+            }
             for part in _parts(spec, f"spec.source.{KIND}")
         ]
         return {"parts": json.dumps(parts)}
@@ -119,7 +126,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
         starts = [part.start.to_json() if part.start else None for part in hybrid.parts]
         found = {_ORDER: ", ".join(hybrid.names), _START: json.dumps(starts, sort_keys=True)}
         for part in hybrid.parts:
-            own = half_of(part.source.kind).fixed(part.source)
+            own = checked_table("fixed", half_of(part.source.kind).fixed(part.source))
             found |= {f"{part.name}: {name}": value for name, value in own.items()}
         return found
 
@@ -174,13 +181,23 @@ def _source(
     return checked_hybrid(
         [
             (
-                make(part),
+                _checked(part.choice.kind, make(part)),
                 part.choice.start_after.measure if part.choice.start_after is not None else None,
             )
             for part in _parts(spec, field)
         ],
         field=field,
     )
+
+
+def _checked(kind: str, made: object) -> Source[Any, Any]:
+    """Return the source that the half of a part has made, if it is one."""
+    if not isinstance(made, Source) or made.kind != kind:
+        raise TypeError(
+            f"a {type(made).__name__} was made for a part, and a Source of kind {kind!r} was"
+            " expected"
+        )
+    return made
 
 
 def _hybrid(source: Source[Any, Any]) -> HybridSource:

@@ -11,11 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from balanced_source.api import Source
 from balanced_source.assigners import SplitAssigner
-from balanced_source_adapters.connectors import Connectors, installed
+from balanced_source_adapters.connectors import Connectors, Part, installed
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.partition import ReaderPartition
@@ -166,14 +166,16 @@ def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
     return QuerySecrets(folder=Path(folder) if folder else None)
 
 
+SPARK_HALF: Final = Part(name="Spark half", base=AnyHalf, derived="SparkHalf or ReadersHalf")
+
+
 def half_of(kind: str, connectors: Connectors | None = None) -> AnyHalf[Any]:
     """Return the Spark half of a connector's kind, among all installed ones by default.
 
     Raises:
         ConnectorError: there is no such connector, or it is broken.
     """
-    base: type[Any] = AnyHalf
     half: AnyHalf[Any] = (connectors or installed()).half(
-        kind, lambda connector: connector.spark, base
+        kind, lambda connector: connector.spark, SPARK_HALF
     )
     return half
