@@ -172,12 +172,33 @@ class ForeignCheckpointError(BalancedSourceError):
 
 
 def in_short(error: BaseException) -> str:
-    """Return type and text of an error, even if its text cannot be made."""
+    """Return type and text of an error on one line, for the middle of a sentence."""
+    text = _text(error).removesuffix(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an error on one line; the name of its type if it has none."""
+    return _text(error) or type(error).__name__
+
+
+def _text(error: BaseException) -> str:
+    """Return the text of an error on one line, even if its text cannot be made."""
     try:
-        text = str(error)
+        return " ".join((_findings(error) or str(error)).split())
     except Exception:  # noqa: BLE001 - code of others, which must not break what explains it
-        text = "(its text cannot be shown)"
-    return f"{type(error).__name__}: {text}"
+        return "(its text cannot be shown)"
+
+
+def _findings(error: BaseException) -> str:
+    """Return what a model of pydantic finds wrong; empty for other errors.
+
+    Its own text has several lines, and shows values, which may be secret.
+    """
+    if not type(error).__module__.startswith("pydantic") or not hasattr(error, "errors"):
+        return ""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(": ".join((".".join(map(str, each["loc"])), each["msg"])) for each in found)
 
 
 def contained(error: BaseException) -> Exception:

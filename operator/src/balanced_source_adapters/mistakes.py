@@ -20,6 +20,7 @@ from balanced_source.errors import (
     TransientDiscoveryError,
     WrongAnswerError,
     in_short,
+    text_of,
 )
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -256,7 +257,7 @@ def _with_name(kind: str, error: Exception) -> Exception:
 
 
 def _breaks(kind: str, error: Exception) -> str:
-    return f"connector {kind!r} of {package_of(kind)} breaks its contract: {error}"
+    return f"connector {kind!r} of {package_of(kind)} breaks its contract: {text_of(error)}"
 
 
 def _places(error: BaseException) -> list[_Place]:

@@ -26,7 +26,12 @@ from balanced_source.documents.pipeline import (
     ProcessingTime,
 )
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
+from balanced_source.errors import (
+    CorruptDocumentError,
+    IncompatibleVersionError,
+    InvalidSpecError,
+    text_of,
+)
 from balanced_source.sinks import absent_format, query_error
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
@@ -168,7 +173,8 @@ def load_transform(name: str | None) -> Transform:
         found: Transform = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise InvalidSpecError(
-            f"{name!r} cannot be loaded: {error}; is the module in the image, on PYTHONPATH?",
+            f"{name!r} cannot be loaded: {text_of(error)}; is the module in the image, on"
+            " PYTHONPATH?",
             field="spec.application.pipeline.transform",
         ) from error
     return found

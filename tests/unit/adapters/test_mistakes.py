@@ -24,6 +24,7 @@ from balanced_source.errors import (
     ContractViolationError,
     StateConflictError,
     TransientDiscoveryError,
+    in_short,
 )
 from balanced_source.reasons import Reason
 from balanced_source_adapters import connectors
@@ -138,7 +139,7 @@ def test_an_enumerator_that_fails_is_named(error: BaseException) -> None:
     found = run(OddSource((), act=raising(error, "start")))
 
     assert isinstance(found, ConnectorError)
-    assert str(found).startswith(f"{PACKAGE} failed in do: {type(error).__name__}: ")
+    assert str(found).startswith(f"{PACKAGE} failed in do: {in_short(error)}. Report")
     assert "Report this to the authors of the package, with the traceback" in str(found)
 
 

@@ -3,11 +3,11 @@
 The last valid spec stays in effect, and a sentence names the connector.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import field_validator
 
 from balanced_source.api import Source
 from balanced_source.connectors.kafka import KafkaSource
@@ -15,6 +15,7 @@ from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidS
 from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts
 from balanced_source_operator.controller import translate
+from balanced_source_operator.validation.manifests import LocatedFinding
 from support.builders import make_spec
 from support.tapes import TapeSource
 from support.world import kafka_source
@@ -41,9 +42,9 @@ class TapeOperatorHalf(OperatorHalf[TapeSpec]):
         if method == self._wrong:
             raise self._error
 
-    def texts(self, spec: TapeSpec) -> tuple[TextReference, ...]:
+    def texts(self, spec: TapeSpec) -> Any:
         self._fail("texts")
-        return ()
+        return self._made if self._wrong == "texts made" else ()
 
     def to_source(
         self, spec: TapeSpec, common: Common, texts: Texts, *, field: str
@@ -57,9 +58,12 @@ class TapeOperatorHalf(OperatorHalf[TapeSpec]):
     ) -> None:
         self._fail("check_change")
 
-    def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
+    def fixed(self, source: Source[Any, Any]) -> Any:
         self._fail("fixed")
-        return {}
+        return self._made if self._wrong == "fixed made" else {}
+
+    def reader_options(self, spec: TapeSpec) -> Any:
+        return self._made if self._wrong == "reader_options made" else {}
 
 
 def take_over() -> None:
@@ -68,6 +72,7 @@ def take_over() -> None:
     source = translate.to_source(SPEC)
     translate.check_change(source, replace(source))  # type: ignore[type-var]
     translate.check_fixed({}, source)
+    translate.reader_options(SPEC)
 
 
 def use(monkeypatch: pytest.MonkeyPatch, half: TapeOperatorHalf) -> None:
@@ -119,3 +124,79 @@ def test_a_source_of_another_connector_is_rejected(
     use(monkeypatch, TapeOperatorHalf("made", made=made))
     with pytest.raises(ConnectorError, match=says):
         take_over()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "made", "says"),
+    [
+        ("texts", None, "texts returned a NoneType, and a tuple of TextReference was expected"),
+        ("texts", TextReference("a", "b"), "texts returned a tuple with a str, and a TextRef"),
+        ("fixed", None, "fixed returned a NoneType, and a mapping of texts to texts was expected"),
+        ("fixed", {"a": 1}, "fixed returned a mapping with a int, and a text was expected"),
+        ("reader_options", [], "reader_options returned a list, and a mapping of texts to texts"),
+    ],
+)
+def test_an_answer_of_another_type_is_rejected(
+    monkeypatch: pytest.MonkeyPatch, wrong: str, made: Any, says: str
+) -> None:
+    use(monkeypatch, TapeOperatorHalf(f"{wrong} made", made=made))
+    with pytest.raises(ConnectorError, match=f"connector 'tapes' failed on .*: TypeError: {says}"):
+        take_over()
+
+
+class OwnModel(Model):
+    """A model of the connector's own, which it asks when it makes a source."""
+
+    password: int
+
+
+def test_a_model_that_a_half_asks_is_quoted_on_one_line_and_without_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Asks(TapeOperatorHalf):
+        def to_source(self, *_: Any, **__: Any) -> Any:
+            return OwnModel.model_validate({"password": "secret"})
+
+    use(monkeypatch, Asks())
+    with pytest.raises(ConnectorError) as caught:
+        take_over()
+
+    assert str(caught.value) == (
+        "connector 'tapes' failed on spec.source.custom.config: ValidationError: password: Input"
+        " should be a valid integer, unable to parse string as an integer. Report this to the"
+        " authors of its package"
+    )
+
+
+class Validated(Model):
+    """Its validator raises what a test says."""
+
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _refuse(cls, value: str) -> str:
+        raise ValueError(value)
+
+
+@pytest.mark.parametrize(("raised", "said"), [("one\n  two", "one two"), ("", "is not valid")])
+def test_what_a_validator_raises_is_a_line(
+    monkeypatch: pytest.MonkeyPatch, raised: str, said: str
+) -> None:
+    half = TapeOperatorHalf()
+    half.spec = Validated  # type: ignore[assignment]
+    use(monkeypatch, half)
+    config = {"connector": "tapes", "config": {"text": raised}}
+
+    with pytest.raises(InvalidSpecError) as caught:
+        translate.to_source(make_spec(source={"custom": config}))
+
+    assert str(caught.value) == f"spec.source.custom.config.text: {said}"
+
+
+def test_a_problem_of_a_manifest_is_a_line() -> None:
+    problem = LocatedFinding(
+        file="a.yaml", document=1, line=2, column=3, field="spec", message="one\n  two"
+    )
+
+    assert str(problem) == "a.yaml:2:3: error: spec: one two"

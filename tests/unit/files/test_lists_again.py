@@ -4,6 +4,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from pyspark.sql.types import StructType
 
 from balanced_source.connectors.files import File, FilesSource, Format, ListFiles, page_of
 from balanced_source.connectors.pull import PullState
@@ -38,7 +39,7 @@ def test_a_query_that_is_started_again_reads_what_is_new_since() -> None:
 @pytest.mark.parametrize("is_stream", [True, False])
 def test_streaming_queries_list_again(*, is_stream: bool) -> None:
     given = {"connector": "files", "path": "/in", "stateDir": "/state"}
-    found = parse_options(given, is_batch=not is_stream, schema=object()).embedded
+    found = parse_options(given, is_batch=not is_stream, schema=StructType()).embedded
 
     assert isinstance(found, FilesSource)
     assert found.lists_again is is_stream

@@ -3,6 +3,7 @@
 Which connector, where, and what to do.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -306,6 +307,15 @@ def test_whatever_a_hook_raises_is_a_sentence(error: BaseException) -> None:
     hooks = checked(Hooks(fail), "lines")
     with pytest.raises(ConnectorError, match=type(error).__name__):
         hooks.admit(HELD, REACHABLE, may_wait=True)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(MemoryError(), "MemoryError. Report"), (ValueError("no."), "ValueError: no. Report")],
+)
+def test_a_sentence_about_an_error_ends_once(error: Exception, said: str) -> None:
+    with pytest.raises(ConnectorError, match=f"failed in may_skip: {re.escape(said)}"):
+        checked(Hooks(failing(error))).may_skip()
 
 
 def test_the_log_has_the_traceback_of_a_mistake_once_and_without_variables(

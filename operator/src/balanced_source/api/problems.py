@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, text_of
 from balanced_source.names import as_unicode
 from balanced_source.reasons import Reason
 
@@ -139,7 +139,7 @@ def discovery_problem(error: Exception, *, scope: str, is_fatal: bool = False) -
     is_hopeless = isinstance(error, DiscoveryError) and error.is_hopeless
     return Problem(
         reason=reason,
-        message=str(error),
+        message=text_of(error),
         scope=scope,
         is_fatal=is_fatal,
         is_hopeless=is_hopeless,

@@ -112,14 +112,16 @@ class ReadersHalfContract(PlannerHooksContract):
         """A reader may emit several records in a poll: its split moves by as many then, or more."""
         for split_id in self.splits():
             total, marks = len(self.rows(split_id)), self._marks(split_id)
-            lost = [mark.count for mark in marks if mark.position is None and mark.count < total]
+            lost = [
+                mark.records for mark in marks if mark.position is None and mark.records < total
+            ]
             assert not lost, f"after {lost} of {total} records, snapshot_state has no {split_id}"
 
             marks = [*self._begin(split_id), *_known(marks)]
             assert all(type(mark.position) is int for mark in marks), marks
             for before, after in pairwise(marks):
                 moved = after.position - before.position
-                assert moved >= after.count - before.count, "each record moves its split"
+                assert moved >= after.records - before.records, "each record moves its split"
 
     def test_from_each_position_on_exactly_the_rest_comes(self) -> None:
         for split_id in self.splits():
@@ -216,13 +218,14 @@ class ReadersHalfContract(PlannerHooksContract):
     def _behind(self, split_id: SplitId) -> int:
         """The position behind the last record; the least it can be, if the reader does not say."""
         least = int(self.first(split_id) or 0) + len(self.rows(split_id))
-        return max([least, *self._positions(split_id)])
+        last: int = max([least, *self._positions(split_id)])
+        return last
 
 
 class _Mark(NamedTuple):
     """How many records a split has brought, and where it is then; None if that is unknown."""
 
-    count: int
+    records: int
     position: Any
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.files import File, Format, ListFiles, compression_of
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, text_of
 from balanced_source_adapters.files.connector import listed
 from balanced_source_adapters.files.stores import FileStore, store_of
 
@@ -74,7 +74,8 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
             found = pa.unify_schemas(schemas, promote_options="permissive")
         except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
             why = (
-                f"the columns of {file.path} cannot be inferred: {error}. Write the schema yourself"
+                f"the columns of {file.path} cannot be inferred: {text_of(error)}. Write the schema"
+                " yourself"
             )
             raise RefusedDiscoveryError(why, scope=call.scope) from error
     if not schemas:

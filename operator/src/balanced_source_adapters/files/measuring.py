@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from balanced_source.api import Measure, SwitchPosition
 from balanced_source.connectors.files import File
-from balanced_source.errors import BalancedSourceError
+from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.names import shown
 from balanced_source_adapters.files.stores import FileStore
 
@@ -44,8 +44,8 @@ def measured(store: FileStore, files: Iterable[File], measure: Measure) -> Switc
                 position = position.merged(_of_file(pq.ParquetFile(opened), measure))
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise MeasureError(
-                f"the end of {file.path} cannot be measured: {error}. Correct the names of the"
-                " columns, or give the start of the next part yourself"
+                f"the end of {file.path} cannot be measured: {text_of(error)}. Correct the names of"
+                " the columns, or give the start of the next part yourself"
             ) from error
     return position
 

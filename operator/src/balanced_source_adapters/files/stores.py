@@ -205,7 +205,7 @@ class S3Store(FileStore):
 
 
 def _unlistable(base: str, error: Exception) -> TransientDiscoveryError:
-    why = str(error).partition("\n")[0]
+    why = str(error).partition("\n")[0] or type(error).__name__
     return TransientDiscoveryError(
         f"cannot list s3://{base}: {why}. Check bucket, region, endpoint and credentials",
         scope="files",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import InvalidSpecError, text_of
 from balanced_source.names import shown
 
 
@@ -53,8 +53,8 @@ def provider_of(reference: str) -> Callable[[str], Any]:
         found: Callable[[str], Any] = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidSpecError(
-            f"{shown(reference)} cannot be loaded: {error}. Write module:function, and install the"
-            " module for the Python of driver and executors",
+            f"{shown(reference)} cannot be loaded: {text_of(error)}. Write module:function, and"
+            " install the module for the Python of driver and executors",
             field="option tokenProvider",
         ) from error
     return found

@@ -10,7 +10,7 @@ from typing import Final, NoReturn, ParamSpec, TypeVar
 
 import typer
 
-from balanced_source.errors import BalancedSourceError
+from balanced_source.errors import BalancedSourceError, in_short
 from balanced_source_operator.validation.manifests import InvalidManifestError
 
 P = ParamSpec("P")
@@ -50,7 +50,7 @@ def in_sentences(command: Callable[P, T]) -> Callable[P, T]:
 
 def report_of(error: Exception) -> str:
     """Write the traceback of a defect to a file, and return the sentence that names it."""
-    summary = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+    summary = in_short(error)[:500]
     try:
         number, name = tempfile.mkstemp(prefix="balanced-source-", suffix=".txt")
         os.close(number)

@@ -58,9 +58,16 @@ def _sentence(error: Any, words: Mapping[str, str]) -> str:
         else ""
     )
     if pattern not in words:
-        return str(error["msg"])
+        return _message(error)
     value = f", not {names.shown(str(error['input']))}" if pattern not in _OPEN else ""
     return f"must be {words[pattern]}{value}"
+
+
+def _message(error: Any) -> str:
+    """Return the message on one line; what a validator raises may have no text at all."""
+    raised = error.get("ctx", {}).get("error")
+    text = str(raised) if isinstance(raised, Exception) else str(error["msg"])
+    return " ".join(text.split()) or "is not valid"
 
 
 def _step(step: str | int) -> str:

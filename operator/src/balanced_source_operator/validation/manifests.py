@@ -44,7 +44,8 @@ class LocatedFinding:
 
     def __str__(self) -> str:
         """Return a line as compilers write it."""
-        words = ": ".join(filter(None, [self.field, self.message]))
+        # A connector's message may have several lines, and editors read one line per problem.
+        words = ": ".join(filter(None, [self.field, " ".join(self.message.split())]))
         return f"{self.file}:{self.line}:{self.column}: error: {words}"
 
 

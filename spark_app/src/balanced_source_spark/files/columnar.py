@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from balanced_source.errors import text_of
+
 ROWS: Final = 32 * 1024
 """Rows of one batch."""
 
@@ -80,7 +82,7 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise TypeError(
                 f"column {field.name} has type {found.type}, which does not fit {field.type} of the"
-                f" schema: {error}"
+                f" schema: {text_of(error)}"
             ) from error
     return pa.Table.from_arrays(columns, schema=schema)
 

@@ -14,7 +14,7 @@ from balanced_source.connectors.files import (
     file_of,
 )
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import TransientDiscoveryError
+from balanced_source.errors import TransientDiscoveryError, text_of
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source.reasons import Reason
 from balanced_source_adapters.files.stores import FileStore, store_of
@@ -110,7 +110,8 @@ class FilesHooks(PlannerHooks):
             now = self._opened().stat(file.path)
         except OSError as error:
             raise TransientDiscoveryError(
-                f"cannot look at {file.path}: {error}. Check the store and its credentials",
+                f"cannot look at {file.path}: {text_of(error)}. Check the store and its"
+                " credentials",
                 scope="files",
             ) from error
         if now is not None and now.identity == file.identity:

@@ -17,7 +17,7 @@ from balanced_source.connectors.files import (
     compression_of,
     file_of,
 )
-from balanced_source.errors import BalancedSourceError
+from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.stores import FileStore, store_of
 from balanced_source_spark.contract.ddl import columns_of
@@ -86,8 +86,8 @@ class FilesTaskReader:
             LineTooLongError,
         ) as error:
             raise FileReadError(
-                f"cannot read {file.path}, bytes {start} to {end}: {error}. Correct the file, the"
-                " schema or the option mode"
+                f"cannot read {file.path}, bytes {start} to {end}: {text_of(error)}. Correct the"
+                " file, the schema or the option mode"
             ) from error
 
     def _parsed(
