@@ -44,7 +44,7 @@ OURS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ConnectorPart:
     """What a connector names as ``module:Class``.
 
     Attributes:
@@ -58,7 +58,7 @@ class Part:
     derived: str
 
 
-CONNECTOR: Final = Part(name="entry point", base=Connector, derived="Connector")
+CONNECTOR: Final = ConnectorPart(name="entry point", base=Connector, derived="Connector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Registration:
         self._check_contract(made.contract)
         return made if self.module in OURS else checked_connector(made)
 
-    def make(self, reference: str, part: Part) -> Any:
+    def make(self, reference: str, part: ConnectorPart) -> Any:
         """Return an instance of the class that ``module:attribute`` names.
 
         Raises:
@@ -215,7 +215,7 @@ class Connectors:
         """Return the connector that a source belongs to; raises what `get` does."""
         return self.get(source.kind)
 
-    def half(self, kind: str, reference: Callable[[Connector], str], part: Part) -> Any:
+    def half(self, kind: str, reference: Callable[[Connector], str], part: ConnectorPart) -> Any:
         """Return the part of a connector that `reference` names, made once.
 
         Raises:

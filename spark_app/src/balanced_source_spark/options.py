@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from balanced_source.api import Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
@@ -41,9 +41,6 @@ from balanced_source_spark.contract.values import number, one_of, positive, seco
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
 from balanced_source_spark.journal_options import JournalOptions, journal_options
 from balanced_source_spark.option_names import OPTIONS
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
@@ -238,7 +235,7 @@ def _read_by(
     )
 
 
-def _check_columns(schema: "StructType | None") -> None:
+def _check_columns(schema: Any) -> None:
     """Check the columns that the user may have set: the half's own were checked."""
     try:
         check_names(schema.names if schema is not None else ())

@@ -26,8 +26,8 @@ from balanced_source.errors import ConnectorError, ContractViolationError, Inval
 from balanced_source_adapters.connectors import (
     BUILT_IN,
     GROUP,
+    ConnectorPart,
     Connectors,
-    Part,
     Registration,
     installed,
 )
@@ -56,7 +56,7 @@ class Half:
     """A part of `HalvedConnector`."""
 
 
-HALF = Part(name="operator half", base=Half, derived="OperatorHalf")
+HALF = ConnectorPart(name="operator half", base=Half, derived="OperatorHalf")
 
 
 class HalvedConnector(OtherConnector):

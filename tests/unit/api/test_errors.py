@@ -23,7 +23,7 @@ class UnspeakableError(Exception):
         (UnspeakableError(), "UnspeakableError: (its text cannot be shown)"),
     ],
 )
-def test_a_sentence_goes_on_after_an_error(error: Exception, short: str) -> None:
+def test_a_sentence_continues_behind_an_error(error: Exception, short: str) -> None:
     assert in_short(error) == short
 
 

@@ -185,6 +185,13 @@ def test_an_answer_of_another_type_is_named(
         attempt(journal, Half(shelf(), of_reader={name: lambda *_: answer}))
 
 
+@pytest.mark.parametrize("made", [None, ("shelf", "a")])
+def test_a_half_that_makes_no_split_is_named(journal: FolderJournal, made: Any) -> None:
+    expected = f"it returned a {type(made).__name__}, and a SourceSplit was expected"
+    with pytest.raises(ConnectorError, match=f"failed in split: TypeError: {expected}"):
+        attempt(journal, Half(shelf(), of_half={"split": lambda *_: made}))
+
+
 def test_a_reader_that_is_none_is_named(journal: FolderJournal) -> None:
     with pytest.raises(ConnectorError, match="failed in reader: TypeError: it returned a NoneType"):
         attempt(journal, Half(shelf(), of_half={"reader": lambda *_: None}))

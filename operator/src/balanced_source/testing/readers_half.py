@@ -272,7 +272,7 @@ class _Task:
 
         Args:
             count: records.
-            reads_on: whether to go on until nothing comes any more.
+            reads_on: whether to continue until nothing comes any more.
         """
         with self._running() as self._reader:
             wait_until(lambda: self._has(count), DEADLINE, f"{count} records")

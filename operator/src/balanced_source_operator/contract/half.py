@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source
 from balanced_source.assigners import SplitAssigner
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.connectors import Connectors, Part, installed
+from balanced_source_adapters.connectors import ConnectorPart, Connectors, installed
 
 SpecT = TypeVar("SpecT", bound=BaseModel)
 
@@ -227,7 +227,9 @@ class OperatorHalf(ABC, Generic[SpecT]):
         return NO_LOSSES
 
 
-OPERATOR_HALF: Final = Part(name="operator half", base=OperatorHalf, derived="OperatorHalf")
+OPERATOR_HALF: Final = ConnectorPart(
+    name="operator half", base=OperatorHalf, derived="OperatorHalf"
+)
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> OperatorHalf[Any]:

@@ -75,6 +75,8 @@ def checked_half(
 
 class _CheckedHalf(ExplainingProxy):
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
+        if name == "split":
+            return super()._method(name, _checking(found, _check_made))
         if name != "reader":
             return super()._method(name, found)
 
@@ -93,16 +95,21 @@ class _CheckedReader(ExplainingProxy):
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         check = _RESULTS.get(name)
-        if check is None:
-            return super()._method(name, found)
+        return super()._method(name, found if check is None else _checking(found, check))
 
-        @wraps(found)
-        def call(*args: Any) -> Any:
-            result = found(*args)
-            check(result)
-            return result
 
-        return super()._method(name, call)
+def _checking(method: Callable[..., Any], check: Callable[[object], None]) -> Callable[..., Any]:
+    @wraps(method)
+    def call(*args: Any) -> Any:
+        result = method(*args)
+        check(result)
+        return result
+
+    return call
+
+
+def _check_made(found: object) -> None:
+    expect(found, SourceSplit, "a SourceSplit")
 
 
 def _check_status(found: object) -> None:

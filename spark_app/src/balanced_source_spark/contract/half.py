@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeV
 
 from balanced_source.api import Source
 from balanced_source.assigners import SplitAssigner
-from balanced_source_adapters.connectors import Connectors, Part, installed
+from balanced_source_adapters.connectors import ConnectorPart, Connectors, installed
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.partition import ReaderPartition
@@ -166,7 +166,9 @@ def secrets_in(options: Mapping[str, str]) -> QuerySecrets:
     return QuerySecrets(folder=Path(folder) if folder else None)
 
 
-SPARK_HALF: Final = Part(name="Spark half", base=AnyHalf, derived="SparkHalf or ReadersHalf")
+SPARK_HALF: Final = ConnectorPart(
+    name="Spark half", base=AnyHalf, derived="SparkHalf or ReadersHalf"
+)
 
 
 def half_of(kind: str, connectors: Connectors | None = None) -> AnyHalf[Any]:
