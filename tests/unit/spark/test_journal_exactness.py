@@ -163,10 +163,6 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
             "at position 1, and returned it at 2",
         ),
         (
-            Half(shelf(), made=lambda *_: None),
-            "and returned None: return the split with the same id",
-        ),
-        (
             Half(shelf(), of=lambda _: pa.table({"n": [1]})),
             "returned a Table: return a pyarrow.RecordBatch",
         ),
