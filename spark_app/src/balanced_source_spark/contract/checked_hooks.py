@@ -7,17 +7,23 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
+from balanced_source.reasons import Reason
 from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hook_answers import check_answer
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
-from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, mistake
+from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, hanging, mistake
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 
 ReadT = TypeVar("ReadT")
 
 _ASKING: Final = frozenset({"ends", "event_times"})
 """Hooks that ask servers, in threads of their own. Their first argument is the scope."""
+
+
+_HANGS: Final = "hang"
+"""First part of the keys of problems of hooks that do not return."""
 
 
 def hooks_of(
@@ -36,32 +42,65 @@ def hooks_of(
             raise TypeError(
                 f"it returned a {type(made).__name__}, and {expected.__name__} were expected"
             )
-    return cast("PlannerHooks", _CheckedHooks(made, connector))
+    return cast("PlannerHooks", _CheckedHooks(made, connector, context.set_problem))
 
 
 class _CheckedHooks(ExplainingProxy):
-    """Passes everything on; hooks that the connector did not override are called directly."""
+    """Passes everything on; hooks that the connector did not override are called directly.
+
+    Args:
+        made: hooks of the connector.
+        connector: its kind.
+        set_problem: is told of a hook that does not return.
+    """
+
+    def __init__(
+        self,
+        made: PlannerHooks,
+        connector: str,
+        set_problem: Callable[[ProblemKey, Problem | None], None],
+    ) -> None:
+        super().__init__(made, connector)
+        self._set_problem = set_problem
+
+    def _tell_hang(self, method: str, seconds: float | None) -> None:
+        problem = None
+        if seconds is not None:
+            text = hanging(self._connector, method, seconds)
+            problem = Problem(reason=Reason.CONNECTOR_BROKEN, message=text)
+        self._set_problem((_HANGS, method), problem)
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         # An idle query asks a hundred times a second.
         if getattr(type(self._made), name, None) is getattr(PlannerHooks, name, None):
             return found
-        return _checked(found, self._connector, name)
+        checked = _checked(found, name)
+        if name in _ASKING:
+            return _silent(checked, self._connector, name)
+        return super()._method(name, checked)
 
 
-def _checked(hook: Callable[..., Any], connector: str, name: str) -> Callable[..., Any]:
+def _checked(hook: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(hook)
     def call(*args: Any, **named: Any) -> Any:
+        found = hook(*args, **named)
+        check_answer(name, args, found)
+        return found
+
+    return call
+
+
+def _silent(hook: Callable[..., Any], connector: str, name: str) -> Callable[..., Any]:
+    """Return a hook whose mistakes count as silence of the servers that it asks."""
+
+    @wraps(hook)
+    def call(scope: str, *args: Any) -> Any:
         try:
-            found = hook(*args, **named)
-            check_answer(name, args, found)
+            return hook(scope, *args)
         except BalancedSourceError:
             raise
         except (Exception, SystemExit) as error:
             failed = mistake(connector, name, error)
-            if name in _ASKING:
-                raise TransientDiscoveryError(str(failed), scope=str(args[0])) from error
-            raise failed from error
-        return found
+            raise TransientDiscoveryError(str(failed), scope=scope) from error
 
     return call

@@ -8,9 +8,10 @@ about our code, so it goes to the log, where the authors of the connector find i
 Tasks import this, so it imports little.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from balanced_source.errors import (
@@ -18,7 +19,11 @@ from balanced_source.errors import (
     ConnectorContractError,
     ContractViolationError,
 )
-from balanced_source_adapters.mistakes import broken_contract, explained, mistake
+from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_adapters.mistakes import broken_contract, explained, mistake, package_of
+from balanced_source_spark.contract.call_watch import CallWatch
+
+log = get_logger(__name__)
 
 __all__ = ["ExplainingProxy", "attributed", "explained", "mistake"]
 
@@ -36,6 +41,8 @@ def attributed(connector: str) -> Iterator[None]:
 
 class ExplainingProxy:
     """Passes everything on to an object of a connector, such that its mistakes are sentences.
+
+    A method that does not return is told of, see `CallWatch`. One thread at a time is in a method.
 
     Args:
         made: of the connector.
@@ -61,16 +68,34 @@ class ExplainingProxy:
         return method
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
-        connector = self._connector
+        connector, now = self._connector, time.monotonic
+        watch = CallWatch(partial(self._tell_hang, name))
 
         # Without `explained`: a context manager takes longer than many a method.
         @wraps(found)
         def call(*args: Any, **named: Any) -> Any:
+            watch.since = now()
             try:
                 return found(*args, **named)
             except BalancedSourceError:
                 raise
             except (Exception, SystemExit) as error:
                 raise mistake(connector, name, error) from error
+            finally:
+                watch.since = 0.0
 
         return call
+
+    def _tell_hang(self, method: str, seconds: float | None) -> None:
+        """Tell of a method that has not returned for so long; None: it has."""
+        if seconds is not None:
+            log.warning(hanging(self._connector, method, seconds))
+
+
+def hanging(connector: str, method: str, seconds: float) -> str:
+    """Return the sentence about a method of a connector that does not return."""
+    return (
+        f"connector {connector!r} of {package_of(connector)} has been in {method} for"
+        f" {seconds:.0f} s, and nothing continues before it returns. Check that what it reads can"
+        " be reached. If it can, report this to the authors of the package"
+    )
