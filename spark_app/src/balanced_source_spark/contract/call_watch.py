@@ -27,11 +27,11 @@ class CallWatch:
         tell: is told for how many seconds the method has been running, and of its end with None.
     """
 
-    __slots__ = ("__weakref__", "_tell", "_told", "since")
+    __slots__ = ("__weakref__", "_tell", "_told_of", "since")
 
     def __init__(self, tell: Callable[[float | None], None]) -> None:
         self.since = 0.0
-        self._told = 0.0
+        self._told_of = 0.0
         self._tell = tell
         _Watcher.of_this_process().add(self)
 
@@ -39,11 +39,11 @@ class CallWatch:
         """Tell of the call if it takes too long, once. In the thread of the watcher."""
         since = self.since
         if since and now - since >= HANGS:
-            if self._told != since:
-                self._told = since
+            if self._told_of != since:
+                self._told_of = since
                 self._tell(now - since)
-        elif self._told:
-            self._told = 0.0
+        elif self._told_of:
+            self._told_of = 0.0
             self._tell(None)
 
 
