@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
-from balanced_source.errors import DiscoveryError, TransientDiscoveryError
+from balanced_source.errors import DiscoveryError, TransientDiscoveryError, text_of
 from balanced_source.host.ends import SplitEnd
 
 FRESH: Final = 0.02
@@ -291,12 +291,12 @@ class Ends:
         This runs several times a second.
         """
         now = time.monotonic()
-        self._errors[scope] = str(error)
+        self._errors[scope] = text = text_of(error)
         reason, at = self._reported.get(scope, ("", -TELL_EVERY))
         is_news = error.reason != reason or now - at >= TELL_EVERY
         if is_news and now - self._troubled.setdefault(scope, now) >= self._lasts:
             self._reported[scope] = error.reason, now
-            self._tell(scope, Problem(reason=error.reason, message=str(error), scope=scope))
+            self._tell(scope, Problem(reason=error.reason, message=text, scope=scope))
 
     def _resolve(self, scope: str) -> None:
         self._errors.pop(scope, None)

@@ -46,11 +46,11 @@ from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.control import CONTROL
 from balanced_source_spark.expected_splits import ExpectedSplits
-from balanced_source_spark.gone_splits import unheard
 from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.planner_parts import PlannerParts
+from balanced_source_spark.short_splits import tell_absent, unheard
 from balanced_source_spark.why_nothing import ends_itself
 
 _PULL: Final = 0.01
@@ -116,7 +116,7 @@ class StreamPlanner(PlannerParts):
         if not self._begins_pulling(assignment):
             known = self._ends.get_all(assignment.owners, timeout=self._options.start_timeout)
             self._targets = {split_id: answer.end for split_id, answer in known.items()}
-            self._gone.note_absent(assignment.owners.keys() - known.keys())
+            tell_absent(assignment.owners.keys() - known.keys())
 
     def _begins_pulling(self, assignment: Assignment) -> bool:
         """Whether the readers of this query, which ends by itself, ask for splits.
@@ -346,7 +346,7 @@ class StreamPlanner(PlannerParts):
             known = self._ends.get(base.positions)
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
             seen = look(base, known, deleted=self._ends.deleted)
-            self._gone.note(base, seen)
+            self._short_splits.note(base, seen)
             self._hooks.note_look(base, seen)
             if self._targets is None or not (
                 awaited := seen.awaited(

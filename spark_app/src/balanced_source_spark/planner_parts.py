@@ -33,12 +33,12 @@ from balanced_source_spark.control import Control
 from balanced_source_spark.driver_calls import DriverCalls
 from balanced_source_spark.ends import Ends, Tell
 from balanced_source_spark.executors import AdoptionGate, Board
-from balanced_source_spark.gone_splits import GoneSplits
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import Options, query_of
 from balanced_source_spark.place import this_place
 from balanced_source_spark.sample_collector import SampleCollector
+from balanced_source_spark.short_splits import ShortSplits
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
@@ -105,8 +105,8 @@ class PlannerParts:
         return Ends(self._ask_ends, tell=tell, scope_of=self._hooks.scope_of)
 
     @cached_property
-    def _gone(self) -> GoneSplits:
-        return GoneSplits(self._set_problem, self._check_problems, self._hooks)
+    def _short_splits(self) -> ShortSplits:
+        return ShortSplits(self._set_problem)
 
     @cached_property
     def _aligner(self) -> Aligner | None:

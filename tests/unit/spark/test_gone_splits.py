@@ -5,18 +5,24 @@ Told, and never in the way of the others.
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from balanced_source.api import Problem, ProblemKey
 from balanced_source.connectors.kafka import LATEST, OnDataLoss
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, FatalProblemError
 from balanced_source.host.ends import Look
 from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
-from balanced_source_spark.contract.hooks import PlannerHooks
-from balanced_source_spark.gone_splits import GoneSplits
+from balanced_source_spark.contract.checked_hooks import hooks_of
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.hybrid.hooks import HybridHooks
+from balanced_source_spark.short_splits import ShortSplits
 from support.lines_query import KIND, LinesQuery, registration
 from support.planned_query import PlannedQuery
 from support.world import Broker, kafka_source
@@ -98,28 +104,33 @@ def test_topics_that_were_read_and_deleted_hold_up_no_other(
     assert set(query.records.values()) == {1}
 
 
+CONTEXT: PlannerContext[None] = PlannerContext(
+    query=Query(client_id="me", read=None),
+    settings=dict,
+    known_settings=dict,
+    set_problem=lambda *_: None,
+    check_problems=lambda: None,
+    send_source_event=lambda *_: True,
+)
+CONTEXT_OF_NO_PARTS: Any = replace(CONTEXT, query=Query(client_id="me", read=cast("Any", ())))
+
 A, B = ("s", "a"), ("s", "b")
 BASE = StreamOffset(positions={A: 5, B: 7})
 
 
 class Told:
-    """What `GoneSplits` says of a connector's splits."""
+    """What planning is told of a connector's splits."""
 
     def __init__(self, *, skips: bool = False, tells: bool = False) -> None:
-        self.problems: dict[object, object] = {}
-        self.is_fatal = False
-        hooks = type(
-            "Hooks",
-            (PlannerHooks,),
-            {
-                "ends": lambda *_: {},
-                "may_skip": lambda _: skips,
-                **({"note_look": lambda *_: None} if tells else {}),
-            },
-        )()
-        self.splits = GoneSplits(self._set, self._check, hooks, lasts=0.0)
+        self.problems: dict[ProblemKey, Problem] = {}
+        methods = {"ends": lambda *_: {}, "may_skip": lambda _: skips}
+        own = {"note_look": lambda *_: None} if tells else {}
+        made = type("Hooks", (PlannerHooks,), {**methods, **own})()
+        half: Any = type("Half", (), {"hooks": lambda *_: made})()
+        context = replace(CONTEXT, set_problem=self.set, check_problems=self._check)
+        self.hooks = hooks_of(half, context, connector="odd")
 
-    def _set(self, key: object, problem: object) -> None:
+    def set(self, key: ProblemKey, problem: Problem | None) -> None:
         if problem is None:
             del self.problems[key]
         else:
@@ -127,11 +138,11 @@ class Told:
 
     def _check(self) -> None:
         for problem in self.problems.values():
-            if problem.is_fatal:  # type: ignore[attr-defined]
-                raise FatalProblemError(str(problem), reason="r")
+            if problem.is_fatal:
+                raise FatalProblemError(problem.message, reason=problem.reason)
 
     @property
-    def only(self) -> object:
+    def only(self) -> Problem:
         (problem,) = self.problems.values()
         return problem
 
@@ -150,9 +161,9 @@ def test_records_that_are_gone_end_the_query_of_a_connector_that_does_not_tell_i
     told = Told()
 
     with pytest.raises(FatalProblemError, match=text):
-        told.splits.note(BASE, seen)
+        told.hooks.note_look(BASE, seen)
 
-    assert told.only.reason is Reason.SPLITS_LOST  # type: ignore[attr-defined]
+    assert told.only.reason is Reason.SPLITS_LOST
 
 
 @pytest.mark.parametrize("seen", GONE.values(), ids=["recreated", "cut", "deleted"])
@@ -161,23 +172,34 @@ def test_a_connector_that_skips_gets_a_warning_and_one_that_tells_itself_nothing
 ) -> None:
     skipping, telling = Told(skips=True), Told(tells=True)
 
-    skipping.splits.note(BASE, seen)
-    telling.splits.note(BASE, seen)
+    skipping.hooks.note_look(BASE, seen)
+    telling.hooks.note_look(BASE, seen)
 
-    assert skipping.only.reason is Reason.SPLITS_SKIPPED  # type: ignore[attr-defined]
+    assert skipping.only.reason is Reason.SPLITS_SKIPPED
     assert telling.problems == {}
-    skipping.splits.note(BASE, Look())
+    skipping.hooks.note_look(BASE, Look())
     assert skipping.problems == {}
 
 
 def test_a_short_split_is_told_of_when_that_lasts() -> None:
     told, patient = Told(tells=True), Told()
-    patient.splits = GoneSplits(patient._set, patient._check, patient.splits._hooks, lasts=60.0)
+    splits = ShortSplits(told.set, lasts=0.0)
+    ShortSplits(patient.set, lasts=60.0).note(BASE, Look(short={A: 3}))
 
-    for each in (told, patient):
-        each.splits.note(BASE, Look(short={A: 3}))
+    splits.note(BASE, Look(short={A: 3}))
 
-    assert re.search(r"s/a \(read up to 5, ends at 3\)", told.only.message)  # type: ignore[attr-defined]
+    assert re.search(r"s/a \(read up to 5, ends at 3\)", told.only.message)
     assert patient.problems == {}
-    told.splits.note(BASE, Look())
+    splits.note(BASE, Look())
     assert told.problems == {}
+
+
+def test_a_part_of_a_hybrid_source_is_told_of_as_well() -> None:
+    """Its hooks are checked like those of any source, so what they do not tell is told for them."""
+    told = Told()
+    hybrid = HybridHooks(CONTEXT_OF_NO_PARTS)
+    hybrid._parts["first"] = told.hooks
+    outer = StreamOffset(positions={("first", *A): 5})
+
+    with pytest.raises(FatalProblemError, match=r"s/a \(5 to 9\): they were deleted"):
+        hybrid.note_look(outer, Look(deleted={("first", *A): 9}))

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
-from balanced_source.api import Problem, ProblemKey
+from balanced_source.api import Problem
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hook_answers import check_answer
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.contract.lost_splits import LostSplits
 from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, hanging, mistake
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 
@@ -42,7 +43,7 @@ def hooks_of(
             raise TypeError(
                 f"it returned a {type(made).__name__}, and {expected.__name__} were expected"
             )
-    return cast("PlannerHooks", _CheckedHooks(made, connector, context.set_problem))
+    return cast("PlannerHooks", _CheckedHooks(made, connector, context))
 
 
 class _CheckedHooks(ExplainingProxy):
@@ -51,17 +52,22 @@ class _CheckedHooks(ExplainingProxy):
     Args:
         made: hooks of the connector.
         connector: its kind.
-        set_problem: is told of a hook that does not return.
+        context: gets the problems that the hooks do not tell themselves.
     """
 
     def __init__(
         self,
         made: PlannerHooks,
         connector: str,
-        set_problem: Callable[[ProblemKey, Problem | None], None],
+        context: PlannerContext[Any],
     ) -> None:
         super().__init__(made, connector)
-        self._set_problem = set_problem
+        self._set_problem = context.set_problem
+        self._check_problems = context.check_problems
+
+    def _told_of_losses(self) -> Callable[..., Any]:
+        """Return what tells of lost records in place of the hooks."""
+        return LostSplits(self._set_problem, self._check_problems, self.may_skip).note
 
     def _tell_hang(self, method: str, seconds: float | None) -> None:
         problem = None
@@ -73,7 +79,7 @@ class _CheckedHooks(ExplainingProxy):
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         # An idle query asks a hundred times a second.
         if getattr(type(self._made), name, None) is getattr(PlannerHooks, name, None):
-            return found
+            return self._told_of_losses() if name == "note_look" else found
         checked = _checked(found, name)
         if name in _ASKING:
             return _silent(checked, self._connector, name)

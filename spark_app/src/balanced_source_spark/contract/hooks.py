@@ -159,19 +159,12 @@ class PlannerHooks(ABC):
         """Return whether the user accepts that records which are gone are skipped."""
         return False
 
-    @property
-    def tells_losses(self) -> bool:
-        """Whether the connector tells of records that are gone: whether it overrides `note_look`.
-
-        If not, planning does: by a condition of the source or, where no operator can report it, by
-        the end of the query. With `may_skip` it is a warning.
-        """
-        return type(self).note_look is not PlannerHooks.note_look
-
     def note_look(self, base: StreamOffset, seen: Look) -> None:  # noqa: B027 - neutral
         """Take note of what the ends mean for the splits of `base`.
 
-        Here a connector reports records that are gone, if it knows more of them than planning.
+        Here a connector reports records that are gone. If it does not override this, planning does:
+        by a condition of the source or, where no operator can report it, by the end of the query;
+        by a warning if `may_skip` returns True.
 
         Raises:
             FatalProblemError: records are gone, the user does not accept that, and no operator can

@@ -372,7 +372,7 @@ class JournalPlanner(StreamPlanner):
             return True
         known, silent = self._ends.get(end.positions), self._ends.silent
         left = [s for s in end.positions if s not in end.journal.finished]
-        self._gone.note(end, Look(short=_short(end, known, left)))
+        self._short_splits.note(end, Look(short=_short(end, known, left)))
         # An unknown end may hide records: a micro-batch in vain costs less than one that never
         # comes.
         if any(s not in known or s in silent for s in left):

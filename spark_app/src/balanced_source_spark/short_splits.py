@@ -1,0 +1,88 @@
+"""Tells of splits that cannot be read on: they end before their position, or do not exist."""
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from balanced_source.api import Problem, ProblemKey, SplitId
+from balanced_source.connectors.discovery import some
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import DiscoveryError
+from balanced_source.host.ends import Look
+from balanced_source.reasons import Reason
+from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_spark.contract.lost_splits import listed
+from balanced_source_spark.ends import LASTS
+
+log = get_logger(__name__)
+
+_KEY: Final = ("splits", "short")
+
+_SHORT: Final = (
+    "{splits}: the source has less of them than was read. They were cut or replaced by shorter"
+    " ones. Nothing of them is read until they have grown beyond what was read, and what is written"
+    " before that is never read. If they are new ones, start the query with a new"
+    " checkpointLocation"
+)
+
+
+class ShortSplits:
+    """Those whose ends have been before their positions for a while. Used by the planning thread.
+
+    Args:
+        set_problem: sets or clears a problem of the query.
+        lasts: seconds that a split may end before its position: an answer may be an old one.
+    """
+
+    def __init__(
+        self, set_problem: Callable[[ProblemKey, Problem | None], None], *, lasts: float = LASTS
+    ) -> None:
+        self._set_problem = set_problem
+        self._lasts = lasts
+        self._problem: Problem | None = None
+        self._since: dict[SplitId, float] = {}
+
+    def note(self, base: StreamOffset, seen: Look) -> None:
+        """Take note of what the ends mean for the splits of `base`."""
+        # Nearly always there is nothing to tell, and an idle query looks a hundred times a second.
+        if not (seen.short or self._since):
+            return
+        now = time.monotonic()
+        self._since = {s: self._since.get(s, now) for s in seen.short}
+        lasting = sorted(s for s, since in self._since.items() if now - since >= self._lasts)
+        problem = (
+            Problem(reason=Reason.SPLIT_SHRUNK, message=_why(base, seen, lasting))
+            if lasting
+            else None
+        )
+        if problem != self._problem:
+            self._problem = problem
+            self._set_problem(_KEY, problem)
+
+
+def tell_absent(split_ids: Collection[SplitId]) -> None:
+    """Tell of splits that a query which ends by itself leaves out: they do not exist any more."""
+    if split_ids:
+        log.warning(
+            "splits do not exist any more, so the query ends without them",
+            splits=some(sorted(split_ids)),
+            count=len(split_ids),
+        )
+
+
+def unheard(
+    base: StreamOffset, seen: Look, awaited: Collection[SplitId], timeout: float
+) -> DiscoveryError:
+    """Return why a query that ends by itself cannot continue without what it waits for."""
+    if short := sorted(seen.short.keys() & set(awaited)):
+        return DiscoveryError(_why(base, seen, short))
+    return DiscoveryError(
+        f"ends of {len(awaited)} splits, such as {some(sorted(awaited)[:1])}, are unknown after"
+        f" {timeout:.0f} s: check that the servers of the source answer and still have these"
+        " splits, then start the query again"
+    )
+
+
+def _why(base: StreamOffset, seen: Look, split_ids: Iterable[SplitId]) -> str:
+    ranges = {s: f"read up to {base.positions[s] or 0}, ends at {seen.short[s]}" for s in split_ids}
+    return _SHORT.format(splits=listed(ranges))
