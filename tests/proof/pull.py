@@ -62,6 +62,12 @@ SMALL: Final[Mapping[str, Place]] = {
     "nothing is stored but the checkpoint": Place(
         source=_ONE_LIST, first=World(budget=Budget(driver=1)), is_embedded=True
     ),
+    "nothing is stored but the checkpoint, a reader less": Place(
+        source=_TWO_LISTS,
+        first=World(parallelism=2, budget=Budget(driver=1, rescales=1)),
+        is_embedded=True,
+        parallelisms=(2, 1),
+    ),
     "a reader more": Place(source=_ONE_LIST, first=World(budget=Budget(rescales=1))),
     "a reader less": Place(
         source=_ONE_LIST, first=World(parallelism=2, budget=Budget(rescales=1)), parallelisms=(2, 1)

@@ -57,6 +57,7 @@ class Model:
         self.source = source
         self.is_embedded = is_embedded
         self.parallelisms = parallelisms
+        self._rescales = 0
         self._turns: dict[Any, Turn] = {}
         self._informed_drivers: dict[Any, Driver] = {}
         self._reports: dict[Any, str | None] = {}
@@ -71,6 +72,7 @@ class Model:
 
     def explore(self, first: World, *, limit: int = 200_000) -> Found:
         """Visit all worlds that can be reached, breadth first."""
+        self._rescales = first.budget.rescales
         seen: dict[Any, tuple[Any, Label]] = {name_of(first): (None, ())}
         todo = [first]
         while todo and len(seen) < limit:
@@ -90,6 +92,7 @@ class Model:
 
     def live(self, first: World, chance: random.Random, *, steps: int = 2_000) -> Found:
         """One random life, until nothing happens any more."""
+        self._rescales = first.budget.rescales
         world, trace = first, list[Label]()
         for _ in range(steps):
             following = list(self.steps(world))
@@ -225,7 +228,8 @@ class Model:
         """A reader gets no more than it asked for, unless splits of others came back."""
         state = coordinator.state
         if (
-            state.parallelism != self.parallelisms[0]
+            # Splits of readers that have left stay with others when there are more readers again.
+            world.budget.rescales != self._rescales
             or world.incarnation > 1
             or state.hosts["0"].report is None
         ):

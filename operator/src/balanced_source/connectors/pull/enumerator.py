@@ -302,6 +302,11 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
     def _drop_read(self, splits: Mapping[SplitId, SplitT]) -> None:
         """Splits that come back read have nothing more for anybody."""
         read = [split_id for split_id, split in splits.items() if split.is_finished]
+        # Where nothing but Spark's checkpoint is stored, they get another reader all the same: what
+        # the checkpoint does not hold would be listed and read again.
+        if self.context.keeps_finished:
+            self.state = replace(self.state, finished=self.state.finished.union(read))
+            return
         self._drop_pending(read)
         # No one will continue it, so no host needs to keep its position.
         self.context.forget_splits(read)
