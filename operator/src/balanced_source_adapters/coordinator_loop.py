@@ -138,6 +138,7 @@ class CoordinatorLoop:
         self._order = itertools.count()
         self._wake = threading.Condition()
         self._is_closed = False
+        self._asking = 0
         self._failures = 0
         self._failed_at = float("-inf")
         self._problem: Exception | None = None
@@ -161,6 +162,11 @@ class CoordinatorLoop:
         read on.
         """
         return self._problems
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a call of the enumerator is executed now."""
+        return self._asking > 0
 
     @property
     def empty_for(self) -> float:
@@ -319,12 +325,15 @@ class CoordinatorLoop:
             return None
 
     def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
+        with self._wake:
+            self._asking += 1
         try:
             result = self._execute(effect.call)
         except (Exception, SystemExit) as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
             result = CallFailure(call_error(owner.source.kind, effect.call, error))
         with self._wake:
+            self._asking -= 1
             # A rebuilt coordinator counts its calls again: a late answer would be taken for another
             # one's.
             if owner is self.coordinator:

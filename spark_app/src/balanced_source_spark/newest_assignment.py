@@ -9,7 +9,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.contract.hooks import NO_SETTINGS, WithFormer
-from balanced_source_spark.why_nothing import unassigned, undiscovered
+from balanced_source_spark.why_nothing import is_over, unassigned, undiscovered
 
 RETRY: Final = 0.2
 """Seconds between two looks while a query cannot continue without an assignment."""
@@ -90,7 +90,7 @@ class NewestAssignment:
             # Nothing will come until someone acts, so the reason is better than a time-out.
             if (refusal := self._channel.refusal()) is not None:
                 raise ChannelError(refusal)
-            if time.monotonic() > deadline:
+            if is_over(deadline, self._channel):
                 if assignment is not None:
                     raise undiscovered(assignment.undiscovered, timeout)
                 raise unassigned(timeout, self._channel)

@@ -6,7 +6,7 @@ from typing import Final
 
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import FencedError, InvalidSpecError
-from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.channel import Asking, AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 
 ASK_THE_OPERATOR: Final = (
@@ -19,6 +19,9 @@ ASK_THE_SERVERS: Final = (
     "no server of the source has answered. Check their addresses and the network"
 )
 """For drivers that assign by themselves."""
+
+LAST_ANSWER: Final = 12.0
+"""Seconds for a question that is under way at the end. Clients give up after ten."""
 
 _RETRIES: Final = ("; trying again", "; looking again")
 
@@ -43,8 +46,18 @@ def unassigned(timeout: float, channel: AssignmentChannel) -> ChannelError:
 
 def check_patience(deadline: float, timeout: float, channel: AssignmentChannel) -> None:
     """Raise `unassigned` after the deadline, which is a moment of the monotonic clock."""
-    if time.monotonic() > deadline:
+    if is_over(deadline, channel):
         raise unassigned(timeout, channel)
+
+
+def is_over(deadline: float, channel: AssignmentChannel) -> bool:
+    """Return whether a query has waited long enough.
+
+    Not while a question to the source is under way: its answer will say why nothing came, which is
+    worth a few seconds more.
+    """
+    is_asking = isinstance(channel, Asking) and channel.is_asking and not channel.problems()
+    return time.monotonic() > deadline + (LAST_ANSWER if is_asking else 0.0)
 
 
 def without_retry(message: str) -> str:

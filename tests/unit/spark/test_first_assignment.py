@@ -9,16 +9,20 @@ import pytest
 from lightkube.models.meta_v1 import ObjectMeta
 from lightkube.resources.core_v1 import ConfigMap
 
+from balanced_source.connectors.discovery import Alarm
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.storage import pack
+from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.folder import assignment_path, write_atomically
 from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.channels.kubernetes import KubernetesChannel
 from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
+from support.world import kafka_source
 
 PARTIAL = Assignment(
     epoch=1,
@@ -100,3 +104,32 @@ def test_drivers_of_older_images_read_what_names_undiscovered_scopes() -> None:
     assert '"version":2' in text
     assert '"undiscovered":["slow"]' in text
     assert "undiscovered" not in assignment_document.encode(WHOLE, source="uid")
+
+
+def test_a_question_that_is_under_way_is_waited_for_because_its_answer_says_why() -> None:
+    """Clients of servers take longer to give up than an impatient query waits."""
+    is_asked, may_fail = threading.Event(), threading.Event()
+
+    def execute(call: object) -> None:
+        if isinstance(call, Alarm):
+            return
+        is_asked.set()
+        assert may_fail.wait(30)
+        raise TransientDiscoveryError("b:1 refuses connections", scope="c")
+
+    class Watched(EmbeddedChannel):
+        @property
+        def is_asking(self) -> bool:
+            found = super().is_asking
+            may_fail.set()  # after the deadline
+            return found
+
+    channel = Watched(kafka_source("c"), execute, parallelism=1)
+    runtime = HostRuntime(channel)
+    try:
+        assert is_asked.wait(30)
+        with pytest.raises(ChannelError, match=r"b:1 refuses connections"):
+            runtime.first_assignment(timeout=0.0)
+    finally:
+        may_fail.set()
+        runtime.close()

@@ -84,6 +84,15 @@ class AssignmentChannel(Protocol):
 
 
 @runtime_checkable
+class Asking(Protocol):
+    """A channel whose process asks the source itself."""
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question to the source is under way."""
+
+
+@runtime_checkable
 class Rescalable(Protocol):
     """A channel whose number of readers the query's own program may change.
 

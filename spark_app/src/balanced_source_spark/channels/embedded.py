@@ -147,6 +147,11 @@ class EmbeddedChannel:
             or None
         )
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question to the source is under way."""
+        return self._loop is not None and self._loop.is_asking
+
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return what is wrong now.
 
