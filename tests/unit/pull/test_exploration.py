@@ -18,7 +18,7 @@ def test_all_rules_hold_in_every_interleaving(name: str) -> None:
 
 @pytest.mark.parametrize("name", pull.LIVES)
 def test_all_rules_hold_in_random_lives(name: str) -> None:
-    found = pull.lived(name, 80)
+    found = pull.lived(name, 25)
 
     assert found.problem is None, pull.told(found)
 

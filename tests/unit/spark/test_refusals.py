@@ -20,6 +20,7 @@ from balanced_source.errors import (
     RefusedDiscoveryError,
     TransientDiscoveryError,
 )
+from balanced_source_spark import why_nothing
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
@@ -175,7 +176,10 @@ def test_a_stream_ends_when_no_server_has_answered_within_its_patience() -> None
         made.close()
 
 
-def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator() -> None:
+def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(why_nothing, "LAST_ANSWER", 0.0)
     answered = threading.Event()
     made = runtime(lambda _: answered.wait(60))
     try:
