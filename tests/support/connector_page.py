@@ -1,6 +1,8 @@
 """The files of docs/writing-a-connector.md, as its table puts them together."""
 
 import re
+import sys
+import types
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -20,6 +22,14 @@ def files() -> Mapping[str, str]:
         name: "\n".join(_blocks(_LANGUAGES[Path(name).suffix], _SECTION.findall(cell)))
         for name, cell in _ROW.findall(PAGE.read_text(encoding="utf-8"))
     }
+
+
+def execute(name: str) -> types.ModuleType:
+    """Execute a file of the page as the module that it would be, and return the module."""
+    module = types.ModuleType(Path(name).stem)
+    sys.modules[module.__name__] = module  # dataclasses, and the other files, look it up
+    exec(compile(files()[name], name, "exec"), module.__dict__)  # noqa: S102 - the page's own code
+    return module
 
 
 def unused() -> list[str]:

@@ -1,7 +1,6 @@
 """A query of the connector of docs/writing-a-connector.md on the real planner, without Spark."""
 
 import sys
-import types
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -10,7 +9,7 @@ from balanced_source_adapters.connectors import Registration
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.planner import StreamPlanner
 from balanced_source_spark.stream_reader import UNLIMITED, task_reader
-from support.connector_page import files
+from support.connector_page import execute
 
 KIND: Final = "lines"
 _MODULE: Final = "lines_connector"
@@ -19,9 +18,7 @@ _MODULE: Final = "lines_connector"
 def registration() -> Registration:
     """Return what the page's wheel registers; its module is made."""
     if _MODULE not in sys.modules:
-        module = types.ModuleType(_MODULE)
-        sys.modules[_MODULE] = module  # dataclasses look it up
-        exec(compile(files()[f"{_MODULE}.py"], _MODULE, "exec"), module.__dict__)  # noqa: S102
+        execute(f"{_MODULE}.py")
     return Registration(kind=KIND, reference=f"{_MODULE}:LinesConnector", package="page 1.0")
 
 

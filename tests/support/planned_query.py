@@ -135,6 +135,12 @@ class PlannedQuery:
         """Runs the micro-batch of ``trigger(once=True)``."""
         return self.trigger(limit=ReadAllAvailable())
 
+    def available_now(self) -> None:
+        """Runs the micro-batches of ``trigger(availableNow=True)``."""
+        self.planner.prepareForTriggerAvailableNow()
+        while self.trigger():
+            pass
+
     def trigger(self, *, die: str | None = None, limit: ReadLimit = UNLIMITED) -> bool:
         """Runs one micro-batch if there is any; returns whether there was.
 

@@ -111,7 +111,11 @@ def explained(kind: str, where: str) -> Iterator[None]:
 
 
 def expect(
-    found: object, kind: type | tuple[type, ...], expected: str, verb: str = "returned"
+    found: object,
+    kind: type | tuple[type, ...],
+    expected: str,
+    verb: str = "returned",
+    who: str = "it",
 ) -> None:
     """Check the type of what a connector has returned.
 
@@ -120,12 +124,13 @@ def expect(
         kind: the type.
         expected: the type in words, such as ``an InputStatus``.
         verb: what the connector did.
+        who: did it, such as a method, where the sentence around this does not say so.
 
     Raises:
         TypeError: it is of another type. Says which one, and what was expected.
     """
     if not isinstance(found, kind):
-        raise TypeError(f"it {verb} a {type(found).__name__}, and {expected} was expected")
+        raise TypeError(f"{who} {verb} a {type(found).__name__}, and {expected} was expected")
 
 
 def expect_texts(found: object, expected: str) -> None:
@@ -181,7 +186,7 @@ def of_connector(
     known = [p for p in _places(error) if p.root in OURS or p.root in kinds]
     if not known or known[0].root in OURS - {_LIBRARY}:
         return None
-    own = next((place for place in known if place.root in kinds), None)
+    own = _own_place(error, kinds)
     kind = kinds[own.root] if own is not None else source.kind if source is not None else ""
     # Without code of its own in the traceback, it has brought values that ours cannot work with.
     if own is None and (kind in BUILT_IN or kind not in installed().kinds):
@@ -220,23 +225,19 @@ def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
         call: as the enumerator has made it.
         error: what its execution raised. By mistake: then the sentence names the connector.
     """
+    from balanced_source_adapters.connectors import installed
+
     if isinstance(error, BalancedSourceError):
         return error
     # A hybrid source passes calls on to connectors of others.
-    kind = _kind_in(error) or kind
+    kinds = installed().kinds_by_module
+    own = _own_place(error, kinds)
+    kind = kinds[own.root] if own is not None else kind
     where = f"its executor, which was asked for {type(call).__name__}"
     scope = str(getattr(call, "scope", ""))
     found = TransientDiscoveryError(f"{scope}: {mistake(kind, where, error)}", scope=scope)
     found.__cause__ = error
     return found
-
-
-def _kind_in(error: BaseException) -> str | None:
-    """Return the kind of the connector in whose code an exception was raised."""
-    from balanced_source_adapters.connectors import installed
-
-    kinds = installed().kinds_by_module
-    return next((kinds[place.root] for place in _places(error) if place.root in kinds), None)
 
 
 def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
@@ -266,6 +267,16 @@ def _places(error: BaseException) -> list[_Place]:
         _Place(str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ][::-1]
+
+
+def _own_place(error: BaseException, kinds: Mapping[str, str]) -> _Place | None:
+    """Return where the code of a connector has raised an exception, or has passed it on.
+
+    Args:
+        error: with its traceback.
+        kinds: see `Connectors.kinds_by_module`.
+    """
+    return next((place for place in _places(error) if place.root in kinds), None)
 
 
 def _remedy(error: BaseException) -> str:

@@ -18,6 +18,7 @@ from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object
 from balanced_source_adapters.connectors import BUILT_IN, installed
+from balanced_source_adapters.mistakes import explained
 from balanced_source_spark.contract.ddl import check_names
 from balanced_source_spark.contract.half import (
     AnyHalf,
@@ -28,7 +29,6 @@ from balanced_source_spark.contract.half import (
     secrets_in,
 )
 from balanced_source_spark.contract.half_answers import asked
-from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.contract.option_table import (
     Option,
     check_options,

@@ -39,7 +39,6 @@ class ShortSplits:
     ) -> None:
         self._set_problem = set_problem
         self._lasts = lasts
-        self._problem: Problem | None = None
         self._since: dict[SplitId, float] = {}
 
     def note(self, base: StreamOffset, seen: Look) -> None:
@@ -50,14 +49,10 @@ class ShortSplits:
         now = time.monotonic()
         self._since = {s: self._since.get(s, now) for s in seen.short}
         lasting = sorted(s for s, since in self._since.items() if now - since >= self._lasts)
-        problem = (
-            Problem(reason=Reason.SPLIT_SHRUNK, message=_why(base, seen, lasting))
-            if lasting
-            else None
-        )
-        if problem != self._problem:
-            self._problem = problem
-            self._set_problem(_KEY, problem)
+        problem = None
+        if lasting:
+            problem = Problem(reason=Reason.SPLIT_SHRUNK, message=_why(base, seen, lasting))
+        self._set_problem(_KEY, problem)
 
 
 def tell_absent(split_ids: Collection[SplitId]) -> None:

@@ -4,8 +4,6 @@ The program that needs Spark runs in `tests/integration/connector`, with the con
 """
 
 import shutil
-import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,21 +14,14 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, Registration
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.option_table import check_options
-from support.connector_page import files, unused
+from support.connector_page import execute, files, unused
 
 FILES = files()
 
 
-def _execute(name: str) -> types.ModuleType:
-    module = types.ModuleType(Path(name).stem)
-    sys.modules[module.__name__] = module  # dataclasses, and the other files, look it up
-    exec(compile(FILES[name], name, "exec"), module.__dict__)  # noqa: S102 - that is the test
-    return module
-
-
-_page = _execute("lines_connector.py")
-_trial = _execute("try_it.py")
-_tests = _execute("test_lines.py")
+_page = execute("lines_connector.py")
+_trial = execute("try_it.py")
+_tests = execute("test_lines.py")
 
 TestLinesSplitReader = _tests.TestLinesSplitReader
 TestLinesReader = _tests.TestLinesReader

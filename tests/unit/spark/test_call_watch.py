@@ -1,9 +1,12 @@
 """Code of a connector that does not return is told of: it raises nothing that could be."""
 
+import gc
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,19 +16,10 @@ from balanced_source.reasons import Reason
 from balanced_source_spark.contract import call_watch
 from balanced_source_spark.contract.call_watch import HANGS, CallWatch
 from balanced_source_spark.contract.checked_hooks import hooks_of
-from balanced_source_spark.contract.half import Query
-from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.contract.hooks import PlannerHooks
 from balanced_source_spark.contract.mistakes import ExplainingProxy
+from support.planner_context import CONTEXT
 from testbed.waiting import wait_until
-
-CONTEXT: PlannerContext[None] = PlannerContext(
-    query=Query(client_id="me", read=None),
-    settings=dict,
-    known_settings=dict,
-    set_problem=lambda *_: None,
-    check_problems=lambda: None,
-    send_source_event=lambda *_: True,
-)
 
 
 class Slow(PlannerHooks):
@@ -113,3 +107,21 @@ def test_calls_that_return_are_not_told_of() -> None:
     watch.since = 0.0
     watch.look(300.0)
     assert told == [HANGS, None], "once"
+
+
+def test_what_is_watched_goes_with_its_last_user(slow: Slow) -> None:
+    """In a cycle, the readers of a task would stay until the collector finds them."""
+    proxy: Any = ExplainingProxy(slow, "odd")
+    hooks: Any = hooks_of(
+        cast("Any", SimpleNamespace(hooks=lambda _: slow)), CONTEXT, connector="odd"
+    )
+    slow.may_return.set()
+    gone = [weakref.ref(each) for each in (proxy, hooks)]
+    gc.disable()
+    try:
+        for each in (proxy, hooks):
+            each.admit({}, {}, may_wait=True)
+        del proxy, hooks, each
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()

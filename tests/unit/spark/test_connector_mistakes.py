@@ -19,21 +19,13 @@ from balanced_source.errors import (
     TransientDiscoveryError,
 )
 from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source_adapters.mistakes import explained
 from balanced_source_spark.contract.checked_hooks import hooks_of
-from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
-from balanced_source_spark.contract.mistakes import explained
 from balanced_source_spark.contract.readers import ReaderHooks
 from balanced_source_spark.options import parse_options
+from support.planner_context import CONTEXT
 
-CONTEXT: PlannerContext[None] = PlannerContext(
-    query=Query(client_id="me", read=None),
-    settings=dict,
-    known_settings=dict,
-    set_problem=lambda *_: None,
-    check_problems=lambda: None,
-    send_source_event=lambda *_: True,
-)
 SPLIT: SplitId = ("s", "a")
 
 

@@ -97,9 +97,7 @@ def test_a_topic_that_is_new_at_a_restart_is_read_at_once(
         if is_once:
             query.once()
         else:
-            query.planner.prepareForTriggerAvailableNow()
-            while query.trigger():
-                pass
+            query.available_now()
         query.close()
 
         assert query.records == all_of(broker)

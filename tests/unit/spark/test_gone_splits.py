@@ -20,11 +20,12 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
 from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import Query
-from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
+from balanced_source_spark.contract.hooks import PlannerHooks
 from balanced_source_spark.hybrid.hooks import HybridHooks
 from balanced_source_spark.short_splits import ShortSplits
 from support.lines_query import KIND, LinesQuery, registration
 from support.planned_query import PlannedQuery
+from support.planner_context import CONTEXT
 from support.world import Broker, kafka_source
 
 
@@ -95,23 +96,13 @@ def test_topics_that_were_read_and_deleted_hold_up_no_other(
     broker.create("c", "v", [0], end=7)
     query.restart()
 
-    query.planner.prepareForTriggerAvailableNow()
-    while query.trigger():
-        pass
+    query.available_now()
     query.close()
 
     assert query.records.total() == 21
     assert set(query.records.values()) == {1}
 
 
-CONTEXT: PlannerContext[None] = PlannerContext(
-    query=Query(client_id="me", read=None),
-    settings=dict,
-    known_settings=dict,
-    set_problem=lambda *_: None,
-    check_problems=lambda: None,
-    send_source_event=lambda *_: True,
-)
 CONTEXT_OF_NO_PARTS: Any = replace(CONTEXT, query=Query(client_id="me", read=cast("Any", ())))
 
 A, B = ("s", "a"), ("s", "b")
@@ -132,7 +123,7 @@ class Told:
 
     def set(self, key: ProblemKey, problem: Problem | None) -> None:
         if problem is None:
-            del self.problems[key]
+            self.problems.pop(key, None)
         else:
             self.problems[key] = problem
 

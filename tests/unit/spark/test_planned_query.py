@@ -281,10 +281,7 @@ def test_a_query_that_ends_by_itself_waits_until_logs_are_known_to_be_whole() ->
     query.restart()
     query.admin.answers_checks = False
     threading.Timer(0.5, lambda: setattr(query.admin, "answers_checks", True)).start()
-    query.planner.prepareForTriggerAvailableNow()
-
-    while query.trigger():
-        pass
+    query.available_now()
     query.close()
 
     assert query.records == all_of(query.broker)
@@ -334,9 +331,7 @@ def test_a_query_that_ends_by_itself_waits_for_the_slowest_cluster(
     if is_once:
         query.once()
     else:
-        query.planner.prepareForTriggerAvailableNow()
-        while query.trigger():
-            pass
+        query.available_now()
     query.close()
 
     assert query.records == all_of(broker)

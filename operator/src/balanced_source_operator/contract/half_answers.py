@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from balanced_source_adapters.mistakes import expect
 from balanced_source_operator.contract.half import TextReference
 
 
@@ -12,10 +13,10 @@ def checked_texts(found: object) -> tuple[TextReference, ...]:
     Raises:
         TypeError: it is of another type. Says which one, and what was expected.
     """
-    _expect("texts returned", found, Sequence, "a tuple of TextReference")
+    expect(found, Sequence, "a tuple of TextReference", who="texts")
     references = tuple(cast("Sequence[object]", found))
     for each in references:
-        _expect("texts returned a tuple with", each, TextReference, "a TextReference")
+        expect(each, TextReference, "a TextReference", "returned a tuple with", "texts")
     return cast("tuple[TextReference, ...]", references)
 
 
@@ -25,13 +26,8 @@ def checked_table(method: str, found: object) -> Mapping[str, str]:
     Raises:
         TypeError: it is of another type. Says which one, and what was expected.
     """
-    _expect(f"{method} returned", found, Mapping, "a mapping of texts to texts")
+    expect(found, Mapping, "a mapping of texts to texts", who=method)
     table = cast("Mapping[object, object]", found)
     for text in (*table, *table.values()):
-        _expect(f"{method} returned a mapping with", text, str, "a text")
+        expect(text, str, "a text", "returned a mapping with", method)
     return cast("Mapping[str, str]", found)
-
-
-def _expect(what: str, found: object, kind: type, expected: str) -> None:
-    if not isinstance(found, kind):
-        raise TypeError(f"{what} a {type(found).__name__}, and {expected} was expected")

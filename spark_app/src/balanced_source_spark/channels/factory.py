@@ -41,8 +41,8 @@ def _embedded(options: Options) -> AssignmentChannel:
     from balanced_source_adapters.connectors import installed
     from balanced_source_adapters.coordinator_loop import with_alarms
     from balanced_source_adapters.folder import FolderStore, state_path
+    from balanced_source_adapters.mistakes import explained
     from balanced_source_spark.channels.embedded import EmbeddedChannel
-    from balanced_source_spark.contract.mistakes import explained
 
     assert options.embedded is not None  # noqa: S101 - parse_options sees to it
     source, secrets = options.embedded, options.secrets

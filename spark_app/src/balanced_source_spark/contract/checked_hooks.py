@@ -10,11 +10,12 @@ from typing import Any, Final, TypeVar, cast
 from balanced_source.api import Problem
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError
 from balanced_source.reasons import Reason
+from balanced_source_adapters.mistakes import explained, mistake
 from balanced_source_spark.contract.half import AnyHalf
 from balanced_source_spark.contract.hook_answers import check_answer
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 from balanced_source_spark.contract.lost_splits import LostSplits
-from balanced_source_spark.contract.mistakes import ExplainingProxy, explained, hanging, mistake
+from balanced_source_spark.contract.mistakes import ExplainingProxy, hanging
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 
 ReadT = TypeVar("ReadT")
@@ -69,12 +70,17 @@ class _CheckedHooks(ExplainingProxy):
         """Return what tells of lost records in place of the hooks."""
         return LostSplits(self._set_problem, self._check_problems, self.may_skip).note
 
-    def _tell_hang(self, method: str, seconds: float | None) -> None:
-        problem = None
-        if seconds is not None:
-            text = hanging(self._connector, method, seconds)
-            problem = Problem(reason=Reason.CONNECTOR_BROKEN, message=text)
-        self._set_problem((_HANGS, method), problem)
+    def _hang_teller(self, method: str) -> Callable[[float | None], None]:
+        set_problem, connector = self._set_problem, self._connector
+
+        def tell(seconds: float | None) -> None:
+            problem = None
+            if seconds is not None:
+                text = hanging(connector, method, seconds)
+                problem = Problem(reason=Reason.CONNECTOR_BROKEN, message=text)
+            set_problem((_HANGS, method), problem)
+
+        return tell
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         # An idle query asks a hundred times a second.

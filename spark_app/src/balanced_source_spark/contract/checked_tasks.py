@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 
 from balanced_source.api import InputStatus, SourceReader, SourceSplit
-from balanced_source_adapters.mistakes import expect
-from balanced_source_spark.contract.mistakes import ExplainingProxy, attributed, explained
+from balanced_source_adapters.mistakes import expect, explained
+from balanced_source_spark.contract.mistakes import ExplainingProxy, attributed
 from balanced_source_spark.contract.row_columns import Columns, RowColumns
 from balanced_source_spark.plain_errors import plain_errors
 

@@ -39,13 +39,15 @@ class LostSplits:
         self._set_problem = set_problem
         self._check_problems = check_problems
         self._may_skip = may_skip
-        self._problems: dict[str, Problem] = {}
+        self._has_told = False
 
     def note(self, base: StreamOffset, seen: Look) -> None:
         """Do what `PlannerHooks.note_look` asks for."""
         # Nearly always there is nothing to tell, and an idle query looks a hundred times a second.
-        if not (seen.recreated or seen.cuts or seen.deleted or self._problems):
+        is_lost = bool(seen.recreated or seen.cuts or seen.deleted)
+        if not (is_lost or self._has_told):
             return
+        self._has_told = is_lost
         held = {s: position or 0 for s, position in base.positions.items()}
         self._tell(
             "recreated",
@@ -65,14 +67,7 @@ class LostSplits:
         self._check_problems()
 
     def _tell(self, kind: str, what: str, ranges: Mapping[SplitId, str]) -> None:
-        problem = self._problem(what, ranges) if ranges else None
-        if problem == self._problems.get(kind):
-            return
-        if problem is None:
-            del self._problems[kind]
-        else:
-            self._problems[kind] = problem
-        self._set_problem((_KEY, kind), problem)
+        self._set_problem((_KEY, kind), self._problem(what, ranges) if ranges else None)
 
     def _problem(self, what: str, ranges: Mapping[SplitId, str]) -> Problem:
         skips = self._may_skip()

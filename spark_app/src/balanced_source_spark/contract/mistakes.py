@@ -20,12 +20,10 @@ from balanced_source.errors import (
     ContractViolationError,
 )
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_adapters.mistakes import broken_contract, explained, mistake, package_of
+from balanced_source_adapters.mistakes import broken_contract, mistake, package_of
 from balanced_source_spark.contract.call_watch import CallWatch
 
 log = get_logger(__name__)
-
-__all__ = ["ExplainingProxy", "attributed", "explained", "mistake"]
 
 
 @contextmanager
@@ -69,7 +67,7 @@ class ExplainingProxy:
 
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         connector, now = self._connector, time.monotonic
-        watch = CallWatch(partial(self._tell_hang, name))
+        watch = CallWatch(self._hang_teller(name))
 
         # Without `explained`: a context manager takes longer than many a method.
         @wraps(found)
@@ -86,10 +84,17 @@ class ExplainingProxy:
 
         return call
 
-    def _tell_hang(self, method: str, seconds: float | None) -> None:
-        """Tell of a method that has not returned for so long; None: it has."""
-        if seconds is not None:
-            log.warning(hanging(self._connector, method, seconds))
+    def _hang_teller(self, method: str) -> Callable[[float | None], None]:
+        """Return what tells of a method that has not returned for so long; None: it has.
+
+        It must not hold this object: in a cycle, readers of tasks would outlive their tasks.
+        """
+        return partial(_log_hang, self._connector, method)
+
+
+def _log_hang(connector: str, method: str, seconds: float | None) -> None:
+    if seconds is not None:
+        log.warning(hanging(connector, method, seconds))
 
 
 def hanging(connector: str, method: str, seconds: float) -> str:
