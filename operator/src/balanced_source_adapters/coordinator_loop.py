@@ -145,6 +145,7 @@ class CoordinatorLoop:
         self._problems: Mapping[ProblemKey, Problem] = {}
         self._has_assigned = False
         self._empty_since: float | None = None
+        self._undiscovered: frozenset[str] = frozenset()
 
     @property
     def problem(self) -> Exception | None:
@@ -167,6 +168,11 @@ class CoordinatorLoop:
     def is_asking(self) -> bool:
         """Whether a call of the enumerator is executed now."""
         return self._asking > 0
+
+    @property
+    def undiscovered(self) -> frozenset[str]:
+        """The scopes that have not answered yet, or whose start positions are not known."""
+        return self._undiscovered
 
     @property
     def empty_for(self) -> float:
@@ -257,7 +263,8 @@ class CoordinatorLoop:
     def _note_empty(self) -> None:
         enumerator = self.coordinator.enumerator
         has_splits = enumerator.pending_splits() or enumerator.context.current_assignments()
-        if has_splits or enumerator.undiscovered():
+        self._undiscovered = enumerator.undiscovered()
+        if has_splits or self._undiscovered:
             self._empty_since = None
         elif self._empty_since is None:
             self._empty_since = time.monotonic()

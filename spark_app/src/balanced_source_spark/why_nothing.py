@@ -15,11 +15,6 @@ ASK_THE_OPERATOR: Final = (
 )
 """For channels with someone else at their other end."""
 
-ASK_THE_SERVERS: Final = (
-    "no server of the source has answered. Check their addresses and the network"
-)
-"""For drivers that assign by themselves."""
-
 LAST_ANSWER: Final = 12.0
 """Seconds for a question that is under way at the end. Clients give up after ten."""
 
@@ -37,11 +32,18 @@ def undiscovered(scopes: Collection[str], timeout: float) -> ChannelError:
 
 def unassigned(timeout: float, channel: AssignmentChannel) -> ChannelError:
     """Return the error for a query that has seen no assignment after `timeout` seconds."""
-    silence = ASK_THE_OPERATOR if channel.is_durable else ASK_THE_SERVERS
+    silence = _silent_servers(channel) if isinstance(channel, Asking) else ASK_THE_OPERATOR
     why = "; ".join(without_retry(problem.message) for problem in channel.problems().values())
     return ChannelError(
         f"{why or silence}. The query waited {timeout:.0f} s: option startTimeoutSeconds"
     )
+
+
+def _silent_servers(channel: Asking) -> str:
+    """For drivers that assign by themselves."""
+    scopes = ", ".join(sorted(filter(None, channel.undiscovered)))
+    about = f" for {scopes}" if scopes else ""
+    return f"no server of the source has answered{about}. Check their addresses and the network"
 
 
 def check_patience(deadline: float, timeout: float, channel: AssignmentChannel) -> None:

@@ -198,6 +198,37 @@ def test_a_refused_property_is_named_as_the_spec_and_as_options_have_it(
     )
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "names"),
+    [("GSSAPI", "GSSAPI (Kerberos), the default where none is set"), ("NTLM", "NTLM")],
+)
+def test_a_client_without_a_mechanism_is_not_to_be_compiled_again(
+    client: ClusterClient, mechanism: str, names: str
+) -> None:
+    """With SASL and no mechanism, the library looks for Kerberos, which it is built without."""
+    says = f"No provider for SASL mechanism {mechanism}: recompile librdkafka with libsasl2"
+
+    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._INVALID_ARG, says)))
+
+    assert str(raised) == (
+        f"cluster c: the client has no SASL mechanism {names}. Set sasl.mechanism (as an option"
+        " kafka.sasl.mechanism) to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+    )
+
+
+@pytest.mark.parametrize(
+    ("servers", "at"),
+    [
+        ("a:1,b:2", "cluster c at a:1, b:2 does not answer ("),
+        (",".join(f"b{n}:9" for n in range(7)), "at b0:9, b1:9, b2:9, b3:9, b4:9, … does not"),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_named_with_its_address(servers: str, at: str) -> None:
+    client = ClusterClient("c", {"bootstrap.servers": servers})
+
+    assert at in str(client._errors.translated(failed(KafkaError._TIMED_OUT)))
+
+
 def test_no_reserved_property_is_suggested() -> None:
     assert NAMES.isdisjoint(RESERVED)
 

@@ -5,6 +5,7 @@ Spark's own source does so too.
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from balanced_source.errors import (
     RefusedDiscoveryError,
     TransientDiscoveryError,
 )
+from balanced_source_adapters.folder import FolderStore
 from balanced_source_spark import why_nothing
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.errors import ChannelError
@@ -183,13 +185,23 @@ def test_a_stream_whose_servers_say_nothing_at_all_is_not_sent_to_an_operator(
     answered = threading.Event()
     made = runtime(lambda _: answered.wait(60))
     try:
+        wait_until(lambda: made._channel.undiscovered, 20, "a question", interval=0.005)
         with pytest.raises(
-            ChannelError, match=r"^no server of the source has answered\. Check their addresses"
+            ChannelError,
+            match=r"^no server of the source has answered for c\. Check their addresses",
         ):
             made.wait_until_begun(timeout=0)
     finally:
         answered.set()
         made.close()
+
+
+def test_a_driver_with_a_state_folder_is_not_sent_to_an_operator_either(tmp_path: Path) -> None:
+    channel = EmbeddedChannel(
+        kafka_source("c"), lambda _: None, parallelism=1, state=FolderStore(tmp_path / "state")
+    )
+
+    assert str(why_nothing.unassigned(1.0, channel)).startswith("no server of the source has")
 
 
 @pytest.mark.parametrize(

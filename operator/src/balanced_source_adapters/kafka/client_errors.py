@@ -62,6 +62,8 @@ _PROTOCOL: Final = (
 
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
+_NO_MECHANISM: Final = re.compile(r"No provider for SASL mechanism ([\w-]+)")
+
 _SHOWN: Final = 5
 """Topics that a message names."""
 
@@ -147,11 +149,17 @@ class ClientErrors:
         why = self._text(complaint or error)
         hint = _PROTOCOL if _may_speak_another(error, complaint) else ""
         return TransientDiscoveryError(
-            f"cluster {self._cluster} does not answer ({why}): check {ADDRESSES} and the"
-            f" network{hint}; trying again",
+            f"cluster {self._cluster}{self._at()} does not answer ({why}): check {ADDRESSES} and"
+            f" the network{hint}; trying again",
             scope=self._cluster,
             reason=Reason.CLUSTER_UNREACHABLE,
         )
+
+    def _at(self) -> str:
+        """Where the client looks for the cluster: what people mistype."""
+        servers = str(self._config.get("bootstrap.servers", "")).split(",")
+        more = ", …" if len(servers) > _SHOWN else ""
+        return f" at {', '.join(s.strip() for s in servers[:_SHOWN])}{more}" if any(servers) else ""
 
     def _refusal(
         self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
@@ -159,7 +167,8 @@ class ClientErrors:
         if (refusal := _REFUSALS.get(error.code())) is None:
             return None
         reason, advice = refusal
-        message = f"cluster {self._cluster}: {self._text(error)}{_suggestion(error)}: {advice}"
+        why = _mechanism(error) or f"{self._text(error)}{_suggestion(error)}: {advice}"
+        message = f"cluster {self._cluster}: {why}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
     def refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
@@ -184,6 +193,17 @@ def _may_speak_another(error: KafkaError, complaint: KafkaError | None) -> bool:
     if complaint is None:
         return error.code() in (KafkaError._TRANSPORT, KafkaError._TIMED_OUT)
     return complaint.code() == KafkaError._TRANSPORT and "in state CONNECT" not in complaint.str()
+
+
+def _mechanism(error: KafkaError) -> str:
+    """The library would have people compile it again, because its default is Kerberos."""
+    if (missing := _NO_MECHANISM.search(error.str())) is None:
+        return ""
+    kerberos = " (Kerberos), the default where none is set" if missing[1] == "GSSAPI" else ""
+    return (
+        f"the client has no SASL mechanism {missing[1]}{kerberos}. Set sasl.mechanism (as an option"
+        " kafka.sasl.mechanism) to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
+    )
 
 
 def _suggestion(error: KafkaError) -> str:

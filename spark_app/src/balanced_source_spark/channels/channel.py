@@ -91,6 +91,10 @@ class Asking(Protocol):
     def is_asking(self) -> bool:
         """Whether a question to the source is under way."""
 
+    @property
+    def undiscovered(self) -> frozenset[str]:
+        """The scopes that have not answered yet."""
+
 
 @runtime_checkable
 class Rescalable(Protocol):

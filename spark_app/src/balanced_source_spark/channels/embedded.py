@@ -152,6 +152,11 @@ class EmbeddedChannel:
         """Whether a question to the source is under way."""
         return self._loop is not None and self._loop.is_asking
 
+    @property
+    def undiscovered(self) -> frozenset[str]:
+        """The scopes that have not answered yet."""
+        return self._loop.undiscovered if self._loop is not None else frozenset()
+
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return what is wrong now.
 
