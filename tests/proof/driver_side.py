@@ -163,6 +163,11 @@ class DriverSide:
         text = report_document.encode(report, source=UID)
         return self._reports.of(text, lambda t: report_document.decode(t, source=UID))
 
+    def again(self, number: PartId) -> PartId:
+        """Return the driver whose query may start again after it has ended."""
+        driver = self.drivers[number]
+        return self.add(replace(driver, is_done=False)) if driver.is_done else number
+
     def _start(self, number: PartId, published: PartId, has_seen: bool) -> DriverStep:
         driver, shell = self.drivers[number], self._shell
         if driver.live is not None or driver.is_done:

@@ -90,6 +90,7 @@ def _lived(model: Model, fate: Fate) -> Fate:
     share = rng.choice(SHARES)
     for number in range(DISTURBED + REST):
         step = _any(model, world, rng, share=share if number < DISTURBED else 0.0)
+        step = step or next(model.again(world), None)
         if step is None:
             fate.problem = model.unsettled(world)
             return fate
@@ -129,7 +130,7 @@ def _replayed(model: Model, fate: Fate, labels: list[Label]) -> Fate | None:
     """The life that takes these steps, as far as they are possible; None if it breaks no rule."""
     world, after = model.first(), Fate(setting=fate.setting, seed=fate.seed)
     for label in labels:
-        step = next((s for s in model.steps(world) if s.label == label), None)
+        step = next((s for s in _possible(model, world) if s.label == label), None)
         if step is None:
             continue
         after.trace.append(step.label)
@@ -138,6 +139,12 @@ def _replayed(model: Model, fate: Fate, labels: list[Label]) -> Fate | None:
             after.problem = step.problem
             return after
         world = step.world
-    if len(after.trace) == len(labels) and not any(not s.kind for s in model.steps(world)):
+    if len(after.trace) == len(labels) and all(s.kind for s in _possible(model, world)):
         after.problem = model.unsettled(world)
     return after if after.problem else None
+
+
+def _possible(model: Model, world: World) -> list[Step]:
+    """All that can happen, and what a user does when nothing else can."""
+    steps = model.steps(world)
+    return steps if any(not s.kind for s in steps) else [*steps, *model.again(world)]

@@ -114,6 +114,21 @@ class Model(DriverSteps):
         found = chain.from_iterable(family() for family in self.families(world))
         return [step for step in found if step.world != world or step.problem is not None]
 
+    def again(self, world: World) -> Iterator[Step]:
+        """What a user does who is told that queries ended before their source was read to its end.
+
+        Only when nothing else happens any more: the last reports have been seen.
+        """
+        if not (self.setting.is_bounded and world.operator):
+            return
+        started = tuple(self.drivers.again(number) for number in world.drivers)
+        is_read = self.operators.operators[world.operator].enumerator.is_finished()
+        if started != world.drivers and not is_read:
+            yield Step(
+                ("the user deletes the applications that have ended",),
+                world._replace(drivers=started),
+            )
+
     def unsettled(self, world: World) -> str | None:
         """Why the world, in which nothing happens any more, is not as it should be."""
         if not world.operator:

@@ -130,8 +130,8 @@ RESTART_LIMIT_REACHED: Final = (
 APPLICATION_ENDED: Final = (
     "ApplicationEnded",
     ReasonKind.OPERATION,
-    "The application completed although its source is unbounded.",
-    "Let the program wait for the query.",
+    "The application completed although its source is unbounded, or not read to its end.",
+    "Let the program wait for the query. Then delete the application: a new one continues.",
 )
 APPLICATION_UNKNOWN: Final = (
     "ApplicationUnknown",

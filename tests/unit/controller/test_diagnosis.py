@@ -95,6 +95,25 @@ def test_a_bounded_application_may_complete() -> None:
     assert decided("COMPLETED", may_end=True).problem is None
 
 
+@pytest.mark.parametrize(("waited", "is_told"), [(0, False), (29, False), (30, True)])
+def test_a_bounded_application_that_ends_early_is_told_once_its_last_report_must_be_here(
+    waited: int, is_told: bool
+) -> None:
+    application = spark_application(state="COMPLETED")
+    wanted = Wanted(base="orders", spec_hash="h", may_start=True, may_end=True, is_unread=True)
+    seen = Sightings().looked([application], now=NOW)
+
+    told = decide(wanted, [application], [], seen=seen, deadlines=DEADLINES, now=NOW + waited)
+
+    assert told.state is ApplicationState.FINISHED
+    assert not told.delete
+    if is_told:
+        assert problem(told)[0] == "ApplicationEnded"
+        assert "was not read to its end" in problem(told)[1]
+    else:
+        assert (told.problem, told.look_again) == (None, 30 - waited)
+
+
 @pytest.mark.parametrize(
     ("reason", "advice"),
     [

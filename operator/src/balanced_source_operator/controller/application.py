@@ -47,6 +47,9 @@ _HAND_OVER: Final = Hold(
 )
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
+UNREAD_PATIENCE: Final = 30.0
+"""Seconds that the last report of an application which has ended may take to be seen."""
+
 # Unknown counts: the node of such a pod does not answer, and its driver may still write.
 _LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
 
@@ -62,6 +65,7 @@ class Wanted:
         secrets: that readers need; one that is not mounted needs a new application, one too many
             does no harm.
         may_end: whether the application is expected to complete.
+        is_unread: whether its source ends, and was not read to its end as far as reports tell.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
         may_replace: whether an application that runs may be stopped because its settings changed.
@@ -82,6 +86,7 @@ class Wanted:
     secrets: tuple[str, ...] = ()
     may_start: bool
     may_end: bool = False
+    is_unread: bool = False
     max_failures: int | None = None
     may_replace: bool = True
     settings: Settings = field(default_factory=dict)
@@ -333,7 +338,28 @@ def _watch(
             deadlines=deadlines,
         )
         return replace(passing, problem=passing.problem or found)
+    if state is ApplicationState.FINISHED and wanted.is_unread and found is None:
+        return _ended_early(name, left=UNREAD_PATIENCE - in_state)
     return Decision(state=state, name=name, problem=found)
+
+
+def _ended_early(name: str, *, left: float) -> Decision:
+    """A program may mean to end early, so only the user knows whether it should run again.
+
+    An application may also have ended while its state was lost, with a report that does not count.
+    """
+    message = (
+        f"SparkApplication {name} has ended, but its bounded source was not read to its end as far"
+        " as reports tell. If the program did not mean to end early, see the log of its driver,"
+        f" then delete {name}: the operator creates a new one, which continues at the checkpoint"
+    )
+    problem = Problem(reason=Reason.APPLICATION_ENDED, message=message)
+    return Decision(
+        state=ApplicationState.FINISHED,
+        name=name,
+        problem=problem if left <= 0 else None,
+        look_again=left if left > 0 else None,
+    )
 
 
 def _failed(

@@ -289,6 +289,7 @@ class Children:
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
+            is_unread=_ends(desired) and coordinator is not None and _is_unread(coordinator),
             # Only a drain attempt releases the splits of a lost host, so no limit of restarts holds
             # it up.
             max_failures=None
@@ -419,9 +420,25 @@ def _has_work(coordinator: SourceCoordinator[Any, Any]) -> bool:
 
 def _may_end(desired: Desired) -> bool:
     """Whether the application is expected to complete."""
+    return desired.source.boundedness is Boundedness.BOUNDED or _is_available_now(desired)
+
+
+def _ends(desired: Desired) -> bool:
+    """Whether the application is expected to complete when all has been read, and not before."""
+    return desired.source.boundedness is Boundedness.BOUNDED and not _is_available_now(desired)
+
+
+def _is_available_now(desired: Desired) -> bool:
     pipeline = desired.spec.application.pipeline
-    is_bounded = desired.source.boundedness is Boundedness.BOUNDED
-    return is_bounded or (pipeline is not None and bool(pipeline.trigger.available_now))
+    return pipeline is not None and bool(pipeline.trigger.available_now)
+
+
+def _is_unread(coordinator: SourceCoordinator[Any, Any]) -> bool:
+    """Whether the only host of a bounded source has something to read.
+
+    One of several hosts may have read all of its own splits.
+    """
+    return len(coordinator.state.hosts) == 1 and not coordinator.enumerator.is_finished()
 
 
 def _failures_in_row(decision: Decision, before: int) -> int:
