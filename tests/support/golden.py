@@ -436,6 +436,10 @@ REMOVED = {"enumerator-state": replace(CHANGING_HOSTS, enumerator=_ENUMERATOR)}
 BEHIND = {"journal-record": replace(RECORD, behind={T[1]: 1500})}
 """Examples of a source that says how far it is behind in time."""
 
+assert OFFSET.journal is not None
+HELD = {"stream-offset": replace(OFFSET, journal=replace(OFFSET.journal, held=frozenset({T[1]})))}
+"""Examples of a source of which a split is not read, because it was deleted or created again."""
+
 LAGS = replace(
     REPORT,
     alignment=None,
@@ -461,6 +465,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-removed.json", made.encode(REMOVED[kind]))
         if kind in BEHIND:
             write_once(f"{kind}-v{made.version}-behind.json", made.encode(BEHIND[kind]))
+        if kind in HELD:
+            write_once(f"{kind}-v{made.version}-held.json", made.encode(HELD[kind]))
         if kind in PULLED:
             write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
         if kind in CALLED:

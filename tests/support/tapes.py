@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import pyarrow as pa
 
 from balanced_source.api import (
+    IDENTITY,
     STOP,
     AsyncCall,
     Boundedness,
@@ -51,6 +52,7 @@ class TapeSplit(SourceSplit):
     name: str
     next: int = 0
     stop: int | None = None
+    identity: str | None = None
 
     @property
     def split_id(self) -> SplitId:
@@ -64,7 +66,8 @@ class TapeSplit(SourceSplit):
         return replace(self, next=int(position or 0))
 
     def attributes(self) -> Mapping[str, Any]:
-        return {} if self.stop is None else {STOP: self.stop}
+        told = {STOP: self.stop, IDENTITY: self.identity}
+        return {name: value for name, value in told.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,12 @@ class TapeSource(DiscoveringSource[TapeSplit]):
     def create_split(
         self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
     ) -> TapeSplit:
-        return TapeSplit(name=str(split_id[1]), next=int(position or 0), stop=attributes.get(STOP))
+        return TapeSplit(
+            name=str(split_id[1]),
+            next=int(position or 0),
+            stop=attributes.get(STOP),
+            identity=attributes.get(IDENTITY),
+        )
 
     def reader_settings(self) -> Mapping[str, Any]:
         return {"tapes": {}}
@@ -142,6 +150,8 @@ class Shelf:
             mistake.
         reads: how often a reader has begun.
         timed: tapes whose readers know how far they are behind in time.
+        labels: tape → what tells it from another one of its name.
+        thrown: tapes that do not exist any more, although the list of tapes still has them.
     """
 
     lengths: dict[str, int] = field(default_factory=dict)
@@ -151,6 +161,8 @@ class Shelf:
     gives_up: int | None = None
     reads: int = 0
     timed: set[str] = field(default_factory=set)
+    labels: dict[str, str] = field(default_factory=dict)
+    thrown: set[str] = field(default_factory=set)
 
     def records(self) -> set[Record]:
         """Every record."""
@@ -162,7 +174,11 @@ class Shelf:
             case ListTapes():
                 return Discovered(split_ids=frozenset((SHELF, name) for name in self.lengths))
             case FindTapes(split_ids=found):
-                return [TapeSplit(name=str(s[1]), stop=self.stops.get(str(s[1]))) for s in found]
+                names = [str(s[1]) for s in found]
+                return [
+                    TapeSplit(name=n, stop=self.stops.get(n), identity=self.labels.get(n))
+                    for n in names
+                ]
             case Alarm():
                 return None
         raise TypeError(call)
@@ -328,4 +344,10 @@ class TapeEnds(ReaderHooks):
     def ends(
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
     ) -> Mapping[SplitId, SplitEnd]:
-        return {s: SplitEnd(end=self._shelf.lengths[str(s[1])]) for s in split_ids}
+        lengths, labels = self._shelf.lengths, self._shelf.labels
+        names = {s: str(s[1]) for s in split_ids}
+        return {
+            s: SplitEnd(end=lengths[name], identity=labels.get(name))
+            for s, name in names.items()
+            if name not in self._shelf.thrown
+        }

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from balanced_source.documents.environment import (
     from_variables,
     to_variables,
 )
-from balanced_source.documents.journal import JournalPoint
+from balanced_source.documents.journal import JournalPoint, point_from_json, point_to_json
 from balanced_source.documents.report import MILLIS_BEHIND, millis_behind
 from balanced_source.documents.storage import base_of
 from balanced_source.documents.stream_offset import StreamOffset
@@ -90,3 +91,13 @@ def test_a_split_without_a_known_end_gets_its_stop_when_it_is_read() -> None:
 
     assert with_ends(offset) == {A: {STOP: 7}, B: {STOP: 3}}
     assert with_ends(StreamOffset(epoch=1, positions={A: 7})) == {}
+
+
+def test_splits_that_are_held_are_written_only_where_there_are_some() -> None:
+    """Offsets without them read as those of older releases do."""
+    point = JournalPoint(journal="a5f3", number=1)
+    held = replace(point, held=frozenset({A, B}))
+
+    assert "held" not in point_to_json(point)
+    assert point_from_json(point_to_json(point)) == point
+    assert point_from_json(point_to_json(held)) == held

@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.host.journaling import Share, shares
+from balanced_source.host.journaling import Share, readers_of, shares
 
 A, B, C = ("numbers", 0), ("numbers", 1), ("numbers", 2)
 KEY = RecordKey("a5f3", 7, 0)
@@ -76,3 +76,10 @@ def test_each_reader_has_a_share_if_any_has_something_to_read() -> None:
 )
 def test_an_empty_micro_batch_has_no_shares(nothing: StreamOffset) -> None:
     assert shares(nothing) == ()
+
+
+def test_a_split_that_is_held_is_not_read_in_this_micro_batch() -> None:
+    held = replace(END, journal=replace(JOURNAL, held=frozenset({A})))
+
+    assert [dict(s.starts) for s in shares(held)] == [{B: None}, {}, {}]
+    assert readers_of(held) == [0]

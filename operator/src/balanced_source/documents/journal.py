@@ -90,6 +90,8 @@ class JournalPoint:
         limits: of each reader in this micro-batch.
         targets: see `Targets`; None in a query that does not end by itself, or without known ends.
         finished: splits that were read to their end before this micro-batch.
+        held: splits that are not read in this micro-batch, because the source has others under
+            their ids now, or none.
     """
 
     journal: str
@@ -97,6 +99,7 @@ class JournalPoint:
     limits: FetchLimits = field(default_factory=FetchLimits)
     targets: Targets | None = None
     finished: frozenset[SplitId] = frozenset()
+    held: frozenset[SplitId] = frozenset()
 
 
 def point_to_json(point: JournalPoint) -> Json:
@@ -108,6 +111,8 @@ def point_to_json(point: JournalPoint) -> Json:
         "limits": [limits.max_records, limits.max_bytes, limits.max_millis, limits.wait_millis],
         "targets": None if point.targets is None else columns.encode_map(point.targets),
         "finished": columns.encode_ids(point.finished),
+        # Rare, and a release that does not know it would only read these splits.
+        **({"held": columns.encode_ids(point.held)} if point.held else {}),
     }
 
 
@@ -123,6 +128,7 @@ def point_from_json(data: Any) -> JournalPoint:
         ),
         targets=None if targets is None else columns.decode_map(targets),
         finished=columns.decode_ids(data["finished"]),
+        held=columns.decode_ids(data["held"]) if "held" in data else frozenset(),
     )
 
 

@@ -157,8 +157,9 @@ def _stopped(base: StreamOffset) -> frozenset[SplitId]:
 def _unread(end: StreamOffset, point: JournalPoint) -> dict[int, list[SplitId]]:
     """Reader → splits that it reads on."""
     owned: dict[int, list[SplitId]] = {}
+    idle = point.finished | point.held
     for split_id, position in end.positions.items():
-        if split_id not in point.finished and not _is_there(point.targets, split_id, position):
+        if split_id not in idle and not _is_there(point.targets, split_id, position):
             owned.setdefault(end.owners[split_id], []).append(split_id)
     return owned
 

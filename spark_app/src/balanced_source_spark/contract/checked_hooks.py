@@ -4,7 +4,7 @@ See `mistakes`.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Final, TypeVar, cast
 
 from balanced_source.api import Problem
@@ -44,7 +44,15 @@ def hooks_of(
             raise TypeError(
                 f"it returned a {type(made).__name__}, and {expected.__name__} were expected"
             )
-    return cast("PlannerHooks", _CheckedHooks(made, connector, context))
+    skips = None
+    if isinstance(half, ReadersHalf):
+        skips = partial(_skips, half, context)
+    return cast("PlannerHooks", _CheckedHooks(made, connector, context, skips))
+
+
+def _skips(half: ReadersHalf[Any, Any, Any], context: PlannerContext[Any]) -> bool:
+    """What the half says to tasks."""
+    return half.may_skip(context.query, context.known_settings())
 
 
 class _CheckedHooks(ExplainingProxy):
@@ -54,6 +62,7 @@ class _CheckedHooks(ExplainingProxy):
         made: hooks of the connector.
         connector: its kind.
         context: gets the problems that the hooks do not tell themselves.
+        skips: answers `may_skip` for hooks that do not; None: it is False.
     """
 
     def __init__(
@@ -61,8 +70,10 @@ class _CheckedHooks(ExplainingProxy):
         made: PlannerHooks,
         connector: str,
         context: PlannerContext[Any],
+        skips: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__(made, connector)
+        self._skips = skips
         self._set_problem = context.set_problem
         self._check_problems = context.check_problems
 
@@ -85,6 +96,8 @@ class _CheckedHooks(ExplainingProxy):
     def _method(self, name: str, found: Callable[..., Any]) -> Callable[..., Any]:
         # An idle query asks a hundred times a second.
         if getattr(type(self._made), name, None) is getattr(PlannerHooks, name, None):
+            if name == "may_skip" and self._skips is not None:
+                return super()._method(name, _checked(self._skips, name))
             return self._told_of_losses() if name == "note_look" else found
         checked = _checked(found, name)
         if name in _ASKING:

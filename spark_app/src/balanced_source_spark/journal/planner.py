@@ -2,12 +2,14 @@
 
 Tasks seal them in a journal, and the next planning folds them.
 
-The order of Spark's calls is that of `balanced_source_spark.planner`. `partitions` depends on the
-end offset alone and never reads the journal.
+The order of Spark's calls is that of `balanced_source_spark.planner`. What `partitions` returns
+depends on the end offset alone. It asks the journal only before a process replays a micro-batch:
+tasks would seal again, and elsewhere, what an older copy of the journal lacks.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
@@ -23,7 +25,7 @@ from balanced_source.errors import (
     InvalidSpecError,
     JournalError,
 )
-from balanced_source.host.ends import Look, SplitEnd
+from balanced_source.host.ends import look
 from balanced_source.host.journaling import (
     caught_up,
     delivered,
@@ -149,7 +151,7 @@ class JournalPlanner(StreamPlanner):
         point = self._next_point(base.journal) if base is not None else None
         if begin is None or base is None or point is None:
             return start
-        end = next_end(base, point)
+        end = next_end(base, replace(point, held=self._unreadable(base)))
         if self._is_due(begin, end):
             # Only what this process has planned tells whether the readers are caught up now.
             self._planned, self._planned_at = point, time.monotonic()
@@ -168,6 +170,7 @@ class JournalPlanner(StreamPlanner):
         # Before any task can seal a range under this number.
         self._check_logged(end)
         self._order.check(start, end, is_first=start == self.initialOffset())
+        self._check_journal(finish)
         self._has_closed |= finish.closings > 0
         planned = shares(finish)
         timeout = self._options.start_timeout
@@ -186,6 +189,16 @@ class JournalPlanner(StreamPlanner):
             )
             for share in planned
         ]
+
+    def _check_journal(self, finish: StreamOffset) -> None:
+        """Check the journal before the first replay of a process: no planning has asked for it.
+
+        Raises:
+            ForeignJournalError: see `_find`.
+            JournalError: it does not answer.
+        """
+        if finish.journal is not None and not finish.closings and not self._is_found:
+            self._find(finish.journal, is_needed=True)
 
     def _tell_guarantee(self) -> None:
         if isinstance(self._half, ReadersHalf) and not self._half.is_replayable:
@@ -252,13 +265,14 @@ class JournalPlanner(StreamPlanner):
         behind = millis_behind(logged, records, is_continued=self._hooks.is_continued)
         self._note(logged, found, self._known_ends(found), behind)
 
-    def _find(self, point: JournalPoint) -> bool:
+    def _find(self, point: JournalPoint, *, is_needed: bool = False) -> bool:
         """Find the journal of the checkpoint, once per process.
 
         Raises:
             ForeignJournalError: it is not there, or lacks records that the checkpoint needs.
+            JournalError: it does not answer, and is needed now.
         """
-        newest = self._patiently(lambda: self._folding.find(point.journal))
+        newest = self._patiently(lambda: self._folding.find(point.journal), is_needed=is_needed)
         if newest is None:
             return False
         if newest < point.number - 1:  # each micro-batch is closed before the next one is planned
@@ -284,10 +298,11 @@ class JournalPlanner(StreamPlanner):
         problem = Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(point, newest))
         self._set_problem(_OLDER, problem)
 
-    def _patiently(self, question: Callable[[], T | None]) -> T | None:
+    def _patiently(self, question: Callable[[], T | None], *, is_needed: bool = False) -> T | None:
         """Ask; a query that ends by itself asks until there is an answer, and fails in words."""
         deadline = time.monotonic() + self._options.start_timeout
-        while (answer := question()) is None and (self._is_ending or self._targets is not None):
+        waits = is_needed or self._is_ending or self._targets is not None
+        while (answer := question()) is None and waits:
             if time.monotonic() > deadline:
                 raise JournalError(self._folding.complaint)
             time.sleep(_RETRY)
@@ -320,6 +335,23 @@ class JournalPlanner(StreamPlanner):
         self._made, self._is_found = self._name, True
         return True
 
+    def _unreadable(self, base: StreamOffset) -> frozenset[SplitId]:
+        """Return the splits whose ids others have now, and those that are gone; tell of them.
+
+        Reading on at their positions would deliver records of other splits.
+        """
+        if not self._hooks.knows_ends:
+            return frozenset()
+        finished = base.journal.finished if base.journal is not None else frozenset()
+        if finished:  # nothing more is read of them
+            left = {s: p for s, p in base.positions.items() if s not in finished}
+            base = replace(base, positions=left)
+        known = self._ends.get(base.positions)
+        seen = look(base, known, deleted=self._ends.deleted)
+        self._short_splits.note(base, seen)
+        self._hooks.note_look(base, seen)
+        return seen.recreated | seen.deleted.keys()
+
     def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
         # A new epoch is logged although nothing may be there to read: that acknowledges it.
         if end.epoch != begin.epoch:
@@ -338,8 +370,7 @@ class JournalPlanner(StreamPlanner):
         Raises:
             DiscoveryError: nothing moves, and there is something left.
         """
-        finished = end.journal.finished if end.journal is not None else frozenset()
-        left = [s for s in end.positions if s not in finished]
+        left = _left(end)
         if not self._hooks.knows_ends:
             return self._done.issuperset(left) or self._is_time_over(left)
         short = [s for s in left if (end.positions[s] or 0) < targets.get(s, 0)]
@@ -371,8 +402,7 @@ class JournalPlanner(StreamPlanner):
         if not self._hooks.knows_ends or end.journal is None:
             return True
         known, silent = self._ends.get(end.positions), self._ends.silent
-        left = [s for s in end.positions if s not in end.journal.finished]
-        self._short_splits.note(end, Look(short=_short(end, known, left)))
+        left = _left(end)
         # An unknown end may hide records: a micro-batch in vain costs less than one that never
         # comes.
         if any(s not in known or s in silent for s in left):
@@ -385,15 +415,11 @@ class JournalPlanner(StreamPlanner):
         return {s: e.end for s, e in self._ends.get(found.positions).items()}
 
 
-def _short(
-    end: StreamOffset, known: Mapping[SplitId, SplitEnd], left: Sequence[SplitId]
-) -> Mapping[SplitId, int]:
-    """Return the splits that end before their position, see `Look.short`."""
-    return {
-        s: known[s].end
-        for s in left
-        if s in known and known[s].checked is None and known[s].end < (end.positions[s] or 0)
-    }
+def _left(end: StreamOffset) -> list[SplitId]:
+    """Return the splits that are to be read on."""
+    point = end.journal
+    done = point.finished | point.held if point is not None else frozenset()
+    return [s for s in end.positions if s not in done]
 
 
 def _older(point: JournalPoint, newest: int) -> str:
