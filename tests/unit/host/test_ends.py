@@ -5,6 +5,7 @@ from dataclasses import replace
 from balanced_source.api import IDENTITY, STOP
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host.ends import (
+    Confirmed,
     Look,
     Mark,
     Marks,
@@ -12,6 +13,7 @@ from balanced_source.host.ends import (
     at_end,
     confirmed,
     look,
+    mark_of,
     needs_check,
     with_confirmed,
 )
@@ -154,3 +156,19 @@ def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
     assert Look(ends={A: 9}, deleted={B: 9}).awaited(base, {A: 9, B: 9}, heard=(), mute=()) == (
         frozenset()
     ), "known, and gone"
+
+
+def test_an_empty_split_of_which_nothing_was_read_needs_no_check() -> None:
+    base = StreamOffset(epoch=1, positions={("c", "t", 0): None})
+
+    assert list(Marks(base, [("c", "t", 0)]).suspects({("c", "t", 0): SplitEnd(end=0)})) == []
+
+
+def test_a_mark_that_was_confirmed_without_former_leaders_adds_no_empty_entry() -> None:
+    split_id = ("c", "t", 0)
+    base = StreamOffset(epoch=1, positions={split_id: 5})
+    found = Confirmed(mark=mark_of(base, split_id), term=3, past=())
+
+    confirmed_base = with_confirmed(base, {split_id: found})
+
+    assert (confirmed_base.terms, confirmed_base.term_ends) == ({split_id: 3}, {})

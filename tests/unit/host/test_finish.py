@@ -71,3 +71,11 @@ def test_a_split_that_its_reader_has_finished_needs_no_stop() -> None:
     assert is_finished(read, open_end)
     assert not is_finished(replace(read, journal=replace(point, finished=frozenset())), open_end)
     assert (is_read(read, S), is_read(read, T)) == (True, False)
+
+
+def test_a_split_at_an_unknown_position_is_not_read_to_its_end() -> None:
+    """Nothing of it was read, so its position counts as 0."""
+    unread = replace(READ, positions={S: 5, T: None})
+
+    assert is_finished(unread, ASSIGNED)
+    assert not is_finished(unread, replace(ASSIGNED, attributes={S: {"stop": 5}, T: {"stop": 1}}))

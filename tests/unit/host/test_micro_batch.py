@@ -123,3 +123,9 @@ def test_a_split_whose_log_was_cut_goes_back_and_reads_nothing_in_that_micro_bat
     assert is_new(READ, back)
     assert plan(stored(base), stored(back)) == ()
     assert [r.start for p in plan(back, advance(back, {A: 6, B: 4})) for r in p.ranges] == [2]
+
+
+def test_a_query_that_ends_by_itself_does_not_read_a_split_whose_end_is_unknown() -> None:
+    base = StreamOffset(epoch=1, positions={("c", "t", 0): None})
+
+    assert reachable(base, {}, targets={("c", "t", 0): 5}) == {("c", "t", 0): 0}

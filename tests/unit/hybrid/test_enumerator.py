@@ -101,3 +101,12 @@ def test_events_of_readers_reach_the_part_that_they_name(
     enumerator.handle_source_event(0, SourceEvent(name="ready", payload=sent))
 
     assert received == expected
+
+
+def test_what_readers_ask_for_adds_up_over_the_parts() -> None:
+    enumerator = in_second_part(leftovers=0, pending=0)
+
+    enumerator.handle_split_requests({0: 2, 1: 1}, None)
+    enumerator.handle_split_requests({0: 3}, None)
+
+    assert enumerator.asked == {0: 5, 1: 1}

@@ -304,3 +304,13 @@ def test_a_negative_partition_number_is_an_error_that_names_the_topic(
 
     with pytest.raises(DiscoveryError, match=r"cluster c lists partition -1 of topic 't'"):
         client.topics(["t"])
+
+
+def test_topics_that_the_cluster_cannot_describe_are_not_listed(
+    client: ClusterClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = SimpleNamespace(error=KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    listed = SimpleNamespace(topics={"t": SimpleNamespace(error=None), "gone": broken})
+    monkeypatch.setattr(client._admin, "list_topics", lambda **_: listed)
+
+    assert client.topic_names() == ["t"]

@@ -123,3 +123,8 @@ def test_an_unknown_cluster_is_reported_with_what_to_do() -> None:
         KafkaReaderSettings.of(settings(a="a:1")).cluster("b")
 
     assert (caught.value.scope, caught.value.reason) == ("b", "ClusterRemoved")
+
+
+def test_settings_of_another_kind_have_no_clusters_to_add() -> None:
+    """The source was changed since the micro-batch was planned."""
+    assert with_former({"files": {}}, settings(a="a:1")) == {"files": {}}
