@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.host.journaling import Share, readers_of, shares
+from balanced_source.host.journaling import Share, delivered, readers_of, shares
 
 A, B, C = ("numbers", 0), ("numbers", 1), ("numbers", 2)
 KEY = RecordKey("a5f3", 7, 0)
@@ -83,3 +83,11 @@ def test_a_split_that_is_held_is_not_read_in_this_micro_batch() -> None:
 
     assert [dict(s.starts) for s in shares(held)] == [{B: None}, {}, {}]
     assert readers_of(held) == [0]
+
+
+def test_an_offset_without_a_journal_is_where_everything_was_delivered() -> None:
+    plain = replace(END, journal=None)
+
+    assert delivered(plain, []) == plain
+    assert readers_of(plain) == []
+    assert readers_of(replace(END, closings=1)) == []
