@@ -22,6 +22,7 @@ from balanced_source_spark.contract.half import Query
 from balanced_source_spark.kinesis.half import KinesisSparkHalf
 from support.bursts import BurstHalf
 from support.log_api import LogApi
+from support.reused_records import ReusedHalf
 from support.shards import STREAM, NoPace, StreamInMemory
 from support.tapes import SHELF, Shelf, TapeHalf
 
@@ -177,6 +178,20 @@ class TestForgetsBoundedSplits(Bursts):
 
     def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
         return {(SHELF, "a"): {STOP: 9}, (SHELF, "b"): {STOP: 4}}
+
+
+class TestMutableRecords(TestTapes):
+    """Its emitter changes one record again and again."""
+
+    def half(self) -> ReusedHalf:
+        return ReusedHalf(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}))
+
+
+class TestRecycledBuffers(TestTapes):
+    """Its records are views of buffers that `recycle` frees."""
+
+    def half(self) -> ReusedHalf:
+        return ReusedHalf(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}), has_views=True)
 
 
 class Repeating(TapeHalf):

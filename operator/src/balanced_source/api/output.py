@@ -55,7 +55,9 @@ class SourceOutput(WatermarkOutput, Generic[T_contra]):
 
         Called by `RecordEmitter.emit_record` or by a `SourceReader` within `poll_next`, never
         outside of it. On return the record counts as delivered: the split's position may go past
-        it.
+        it. The reader may change the record then and collect it again, because the output keeps a
+        shallow copy of a record that is not immutable. What a record refers to, such as a list in
+        a tuple or a view of a buffer, must stay as it is until `ReaderOutput.flush`.
 
         Args:
             record: the record.
@@ -89,4 +91,12 @@ class ReaderOutput(SourceOutput[T_contra]):
 
         Called after the split's last record, while `SourceReader.snapshot_state` still has the
         split: its position is the end of the split. The output must not be used afterwards.
+        """
+
+    def flush(self) -> None:
+        """Make rows of the records so far; what they refer to may be changed afterwards.
+
+        A reader calls it before it uses buffers again that collected records refer to.
+        `balanced_source.reader.SourceReaderBase` calls it before `RecordsWithSplitIds.recycle`,
+        if that is overridden. Without an override it does nothing: the output keeps no records.
         """

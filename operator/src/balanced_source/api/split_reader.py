@@ -72,7 +72,11 @@ class RecordsWithSplitIds(ABC, Generic[E]):
         """
 
     def recycle(self) -> None:
-        """Called once, when everything was taken out: buffers may be used again."""
+        """Called once, when everything was taken out: buffers may be used again.
+
+        Override it only if there are such buffers: rows are made of all records first, so Arrow
+        batches have no more records than a fetch brings.
+        """
 
 
 class SplitReader(ABC, Generic[E, SplitT]):

@@ -15,6 +15,7 @@ from balanced_source.reader.fetching import (
 )
 from balanced_source.reader.group import ReaderGroup
 from balanced_source.reader.idleness import SplitIdleness
+from balanced_source.reader.keeping import kept
 from balanced_source.reader.outputs import SplitOutputs
 from balanced_source.reader.records import RecordsBySplits
 from balanced_source.reader.watermarks import CombinedWatermark
@@ -35,4 +36,5 @@ __all__ = [
     "SplitIdleness",
     "SplitOutputs",
     "Threading",
+    "kept",
 ]

@@ -14,6 +14,7 @@ from balanced_source.api import (
     InputStatus,
     ReaderOutput,
     RecordEmitter,
+    RecordsWithSplitIds,
     SourceOutput,
     SourceReader,
     SourceReaderContext,
@@ -186,6 +187,9 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
             for split_id in sorted(self._fetched.records.finished_splits())
             if self._is_mine(split_id)
         ]
+        # Only where buffers are used again: small batches of rows cost time.
+        if type(self._fetched.records).recycle is not RecordsWithSplitIds.recycle:
+            output.flush()
         self._fetched.records.recycle()
         self._fetched = None
         if finished:

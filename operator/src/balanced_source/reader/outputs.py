@@ -18,6 +18,10 @@ def _ignore(_: object) -> None:
     """For hosts without event time."""
 
 
+def _nothing() -> None:
+    """For hosts that keep no records."""
+
+
 @dataclass(slots=True)
 class SplitOutputs(ReaderOutput[T], Generic[T]):
     """See `ReaderOutput`.
@@ -29,6 +33,7 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
         on_split: gets the split of each record that comes by the output of a split, before the
             record; None: not told.
         on_release: gets each split whose output is released, while its reader still has it.
+        on_flush: see `ReaderOutput.flush`.
         watermarks: of all splits.
     """
 
@@ -37,6 +42,7 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
     on_idle: Callable[[bool], None] = _ignore
     on_split: Callable[[SplitId], None] | None = None
     on_release: Callable[[SplitId], None] = _ignore
+    on_flush: Callable[[], None] = _nothing
     watermarks: CombinedWatermark[SplitId] = field(default_factory=CombinedWatermark)
     _outputs: dict[SplitId, "_SplitOutput[T]"] = field(default_factory=dict)
     _emitted: tuple[int, bool] = (MIN_WATERMARK, False)
@@ -55,6 +61,9 @@ class SplitOutputs(ReaderOutput[T], Generic[T]):
             gone.is_released = True
             self.watermarks.remove(split_id)
             self.tell()
+
+    def flush(self) -> None:
+        self.on_flush()
 
     def collect(self, record: T, timestamp: int | None = None) -> None:
         self.on_record(record, timestamp)

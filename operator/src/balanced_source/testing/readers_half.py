@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from balanced_source.api import STOP, InputStatus, Json, Position, SplitId
-from balanced_source.reader import SplitOutputs
+from balanced_source.reader import SplitOutputs, kept
 from balanced_source.testing.planner_hooks import PlannerHooksContract
 from balanced_source.testing.source_reader import DEADLINE, Context
 from balanced_source.testing.waiting import wait_until
@@ -86,17 +86,13 @@ class ReadersHalfContract(PlannerHooksContract):
 
     def test_batches_of_any_size_have_the_same_columns(self) -> None:
         split_id = self._one()
-        task = _Task(self, [split_id])
-        task.read(len(self.rows(split_id)))
-        whole = self.half().rows(task.records)
+        count, whole = len(self.rows(split_id)), _Task(self, [split_id])
+        rows = whole.read(count)
 
         for size in (1, 2):
-            parts = [
-                self.half().rows(task.records[i : i + size])
-                for i in range(0, len(task.records), size)
-            ]
-            assert all(part.schema == whole.schema for part in parts)
-            assert [row for part in parts for row in part.to_pylist()] == whole.to_pylist()
+            task = _Task(self, [split_id], size=size)
+            assert task.read(count) == rows
+            assert all(part.schema == whole.batches[0].schema for part in task.batches)
 
     def test_the_columns_are_those_of_its_schema(self) -> None:
         split_id, half = self._one(), self.half()
@@ -106,7 +102,7 @@ class ReadersHalfContract(PlannerHooksContract):
         named = getattr(schema, "names", None)
         wanted = list(named) if named is not None else _names(str(schema))
 
-        assert half.rows(task.records).schema.names == wanted
+        assert task.batches[0].schema.names == wanted
 
     def test_positions_are_numbers_that_grow_behind_each_record(self) -> None:
         """A reader may emit several records in a poll: its split moves by as many then, or more."""
@@ -237,7 +233,8 @@ class _Task:
     """A task on some splits; reads once.
 
     Attributes:
-        records: what it has read.
+        batches: rows of what it has read.
+        count: records that it has read.
         marks: of each poll that brought anything; for a task on one split.
         ended: where splits were when their outputs were released; None if that is unknown.
         behind: what the reader said of time in the end.
@@ -252,7 +249,9 @@ class _Task:
         query: Any = None,
         starts: Mapping[SplitId, Position] | None = None,
         stops: Mapping[SplitId, Position] | None = None,
+        size: int = 2**62,
     ) -> None:
+        self._size = size
         self._half, self._query, self._suite = half or suite.half(), query or suite.query(), suite
         self._stops = stops or {}
         self._starts = {s: suite.first(s) for s in split_ids} | dict(starts or {})
@@ -260,9 +259,11 @@ class _Task:
         self._status = InputStatus.MORE_AVAILABLE
         self._context = Context()
         self._output: SplitOutputs[Any] = SplitOutputs(
-            lambda record, _: self.records.append(record), on_release=self._note_end
+            self._add, on_release=self._note_end, on_flush=self._convert
         )
-        self.records: list[Any] = []
+        self._records: list[Any] = []
+        self.batches: list[Any] = []
+        self.count = 0
         self.marks: list[_Mark] = []
         self.ended: dict[SplitId, Position] = {}
         self.behind: Mapping[SplitId, int] = {}
@@ -279,8 +280,8 @@ class _Task:
             if reads_on:
                 self._read_on()
             self.behind = self._reader.millis_behind()
-        found: list[Row] = self._half.rows(self.records).to_pylist() if self.records else []
-        return found
+        self._convert()
+        return [row for batch in self.batches for row in batch.to_pylist()]
 
     def position(self, split_id: SplitId) -> Position:
         """Where a split is; None if the reader had ended it."""
@@ -307,12 +308,24 @@ class _Task:
         return {**known, STOP: self._stops[split_id]} if split_id in self._stops else known
 
     def _has(self, count: int) -> bool:
-        while len(self.records) < count:
-            before = len(self.records)
+        while self.count < count:
+            before = self.count
             self._poll()
-            if len(self.records) == before:
+            if self.count == before:
                 return False
         return True
+
+    def _add(self, record: Any, _: int | None) -> None:
+        # As a task does: the reader may change the record afterwards.
+        self._records.append(kept(record))
+        self.count += 1
+        if len(self._records) >= self._size:
+            self._convert()
+
+    def _convert(self) -> None:
+        if self._records:
+            self.batches.append(self._half.rows(self._records))
+            self._records = []
 
     def _read_on(self) -> None:
         """A split may end in a poll that brings nothing, or not at all."""
@@ -326,15 +339,15 @@ class _Task:
     def _poll(self) -> None:
         # As a task does: a reader that has ended is not polled again.
         assert self._status is not InputStatus.END_OF_INPUT, (
-            f"the reader has ended after {len(self.records)} records"
+            f"the reader has ended after {self.count} records"
         )
-        before = len(self.records)
+        before = self.count
         self._status = self._reader.poll_next(self._output)
         self._at = self._snapshot()
-        if len(self.records) > before:
+        if self.count > before:
             split_id = next(iter(self._starts))
             position = self._at.get(split_id, self.ended.get(split_id))
-            self.marks.append(_Mark(len(self.records), position))
+            self.marks.append(_Mark(self.count, position))
 
     def _snapshot(self) -> Mapping[SplitId, Position]:
         return {split.split_id: split.position for split in self._reader.snapshot_state(1)}

@@ -5,11 +5,14 @@ Rows in memory, and in a temporary file beyond that.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from copy import Error as CopyError
+from pickle import PickleError
 from typing import IO, Any, Final, Generic, TypeVar
 
 import pyarrow as pa
 
 from balanced_source.errors import ContractViolationError
+from balanced_source.reader import kept
 from balanced_source_spark.contract.row_columns import Columns, RowColumns
 
 T = TypeVar("T")
@@ -58,11 +61,18 @@ class Buffer(Generic[T]):
         self.bytes = 0
 
     def add(self, record: T, _timestamp: int | None = None) -> None:
-        """Append a record."""
+        """Append a record. The reader may change it afterwards, see `SourceOutput.collect`."""
+        chunk = self._chunk
+        # Only for other types: a call per record costs time.
+        if type(record) is not tuple:
+            try:
+                record = kept(record)
+            except (TypeError, ValueError, NotImplementedError, PickleError, CopyError):
+                chunk = 1  # it cannot be copied, so its row is made before it may change
         self._records.append(record)
         self._weight += _size(record)
         self.count += 1
-        if len(self._records) >= self._chunk or self._weight >= CHUNK_BYTES:
+        if len(self._records) >= chunk or self._weight >= CHUNK_BYTES:
             self.convert()
 
     def batches(self) -> Iterator[pa.RecordBatch]:

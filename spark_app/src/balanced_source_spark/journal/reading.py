@@ -119,7 +119,10 @@ class Reading:
         self.buffer: Buffer[Any] = Buffer(half.rows, query.schema)
         self._moved: set[SplitId] = set()
         self._output = SplitOutputs[Any](
-            self.buffer.add, on_split=self._moved.add if stops else None, on_release=self._note_end
+            self.buffer.add,
+            on_split=self._moved.add if stops else None,
+            on_release=self._note_end,
+            on_flush=self.buffer.convert,
         )
         self._at: dict[SplitId, Position] = dict(share.starts)
         self._left: set[SplitId] = set(share.starts)
