@@ -54,6 +54,8 @@ def written() -> StreamInMemory:
 
 
 class TestKinesis(ReadersHalfContract):
+    has_ending_splits = True
+
     def half(self) -> KinesisInMemory:
         return KinesisInMemory()
 
@@ -116,6 +118,7 @@ class TestSampleConnector(ReadersHalfContract):
 
 class TestTapes(ReadersHalfContract):
     honours_stops = True
+    has_ending_splits = True
 
     def half(self) -> TapeHalf:
         shelf = Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}, timed={"a"})
@@ -259,6 +262,32 @@ class GivesUp(TapeHalf):
         super().__init__(Shelf(lengths={"a": 9, "b": 4}, gives_up=1))
 
 
+class Ending(TapeHalf):
+    """Ends a split of a source whose splits do not end."""
+
+    def __init__(self) -> None:
+        super().__init__(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}))
+
+
+class Forgetful(TapeHalf):
+    """Its snapshots leave out splits of which nothing was emitted."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        all_of = made.snapshot_state
+        made.snapshot_state = lambda n: tuple(s for s in all_of(n) if s.position)  # type: ignore[method-assign]
+        return made
+
+
+class AtItsTip(TapeHalf):
+    """Says from the start that it is 0 behind."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        made.millis_behind = lambda: {(SHELF, "a"): 0, (SHELF, "b"): 0}  # type: ignore[method-assign]
+        return made
+
+
 @pytest.mark.parametrize(
     ("half", "test"),
     [
@@ -279,6 +308,15 @@ class GivesUp(TapeHalf):
             BurstHalf(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}), says_end=False),
             "test_a_split_that_ends_before_its_stop_says_where",
         ),
+        (Ending(), "test_a_split_ends_only_if_splits_of_the_source_end"),
+        (
+            Forgetful(Shelf(lengths={"a": 9, "b": 4})),
+            "test_a_split_ends_only_if_splits_of_the_source_end",
+        ),
+        (
+            AtItsTip(Shelf(lengths={"a": 9, "b": 4})),
+            "test_it_is_not_at_its_tip_while_records_are_left",
+        ),
     ],
 )
 def test_the_suite_finds_a_half_that_does_not_keep_the_contract(
@@ -286,6 +324,7 @@ def test_the_suite_finds_a_half_that_does_not_keep_the_contract(
 ) -> None:
     monkeypatch.setattr("balanced_source.testing.readers_half.DEADLINE", 0.05)
     suite = TestTapes()
+    suite.has_ending_splits = test != "test_a_split_ends_only_if_splits_of_the_source_end"
     monkeypatch.setattr(suite, "half", lambda: half)
 
     with pytest.raises(AssertionError):

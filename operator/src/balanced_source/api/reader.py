@@ -161,13 +161,22 @@ class SourceReader(ABC, Generic[T, SplitT]):
         """
         return False
 
+    def is_drained(self, split_id: SplitId) -> bool:
+        """Whether the newest fetch of a split is over and has brought nothing.
+
+        Without an override that is unknown: False.
+        """
+        return False
+
     def millis_behind(self) -> Mapping[SplitId, int]:
         """Return how far each split is behind its newest record, in milliseconds.
 
-        0 if everything was emitted.
+        0 if the source has nothing more of the split than was emitted. A task that is told so of
+        all its splits ends as soon as a poll brings nothing. So leave out a split until a fetch
+        has told how far it is behind, and while records of it are on their way.
 
-        For sources that know this, and not the number of records. Splits that are left out are
-        unknown.
+        Called between two polls, and before the first one. For sources that know this, and not the
+        number of records. Splits that are left out are unknown.
         """
         return {}
 

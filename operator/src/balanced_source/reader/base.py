@@ -56,6 +56,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._current: SplitId | None = None
         self._output: SourceOutput[T] | None = None
         self._gets_more = True
+        self._drained: set[SplitId] = set()
+        self._brought: set[SplitId] = set()
 
     # --- what a connector adds --------------------------------------------------------------------
 
@@ -97,6 +99,9 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def is_available(self) -> bool:
         """Whether `poll_next` would find something now."""
         return self._fetched is not None or self._fetchers.has_result()
+
+    def is_drained(self, split_id: SplitId) -> bool:
+        return split_id in self._drained
 
     def snapshot_state(self, checkpoint_id: int) -> Sequence[SplitT]:
         return tuple(self.to_split(split_id, state) for split_id, state in self._states.items())
@@ -150,6 +155,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def _take(self) -> bool:
         self._fetched = self._fetchers.poll()
         self._current = None
+        self._brought.clear()
         return self._fetched is not None
 
     def _emit_next(self, output: ReaderOutput[T]) -> bool:
@@ -172,6 +178,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._current = self._fetched.records.next_split()
         if self._current is not None and self._is_mine(self._current):
             self._output = output.create_output_for_split(self._current)
+            self._brought.add(self._current)
+            self._drained.discard(self._current)
         return self._current is not None
 
     def _is_mine(self, split_id: SplitId | None) -> bool:
@@ -182,6 +190,8 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
 
     def _finish(self, output: ReaderOutput[T]) -> None:
         assert self._fetched is not None  # noqa: S101 - the caller has looked
+        silent = self._fetched.generations.keys() - self._brought
+        self._drained.update(s for s in silent if self._is_mine(s))
         finished = [
             split_id
             for split_id in sorted(self._fetched.records.finished_splits())
@@ -201,4 +211,5 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def _forget(self, split_id: SplitId) -> StateT:
         del self._generations[split_id]
         self._without_output.discard(split_id)
+        self._drained.discard(split_id)
         return self._states.pop(split_id)

@@ -29,7 +29,13 @@ SILENCE = 0.005
 
 
 class ReadersHalfContract(PlannerHooksContract):
-    """Derive, implement the hooks, and name the class ``Test…``."""
+    """Derive, implement the hooks, and name the class ``Test…``.
+
+    Attributes:
+        has_ending_splits: what `Source.has_ending_splits` returns.
+    """
+
+    has_ending_splits: bool = False
 
     def settings(self) -> Mapping[str, Any]:
         """What `Source.reader_settings` returns."""
@@ -153,6 +159,20 @@ class ReadersHalfContract(PlannerHooksContract):
             where = task.position(split_id), task.ended.get(split_id)
             assert where != (None, None), f"{split_id} has ended, and nothing says where"
 
+    def test_a_split_ends_only_if_splits_of_the_source_end(self) -> None:
+        """A split that is in `finished_splits`, or missing in a snapshot, is never read again."""
+        split_ids = [s for s, known in self.splits().items() if STOP not in known]
+        if self.has_ending_splits:
+            return
+        for split_id in split_ids:
+            count = len(self.rows(split_id))
+            for number in (0, count):
+                task = _Task(self, [split_id])
+                task.read(number, reads_on=number == count)
+                assert task.position(split_id) is not None, (
+                    f"{split_id} has ended after {number} records, and has_ending_splits is False"
+                )
+
     def test_splits_beside_each_other_are_read_as_one_by_one(self) -> None:
         split_ids = list(self.splits())
         wanted = {split_id: self._rows(split_id) for split_id in split_ids}
@@ -173,6 +193,16 @@ class ReadersHalfContract(PlannerHooksContract):
         assert all(type(millis) is int and millis >= 0 for millis in task.behind.values()), (
             task.behind
         )
+
+    def test_it_is_not_at_its_tip_while_records_are_left(self) -> None:
+        """A task ends when all splits are 0 behind and a poll brings nothing."""
+        for split_id in self.splits():
+            task = _Task(self, [split_id])
+            task.read(len(self.rows(split_id)))
+            assert task.tip is None, (
+                f"millis_behind of {split_id} is 0 after {task.tip} records, is_catching_up is"
+                " False, and more records come"
+            )
 
     def test_a_task_may_end_at_any_time(self) -> None:
         """It is killed, overtaken, or at its limit.
@@ -238,6 +268,8 @@ class _Task:
         marks: of each poll that brought anything; for a task on one split.
         ended: where splits were when their outputs were released; None if that is unknown.
         behind: what the reader said of time in the end.
+        tip: records after which the reader said, without any in that poll, that it is at its tip;
+            None if it never did.
     """
 
     def __init__(
@@ -264,6 +296,7 @@ class _Task:
         self._records: list[Any] = []
         self.batches: list[Any] = []
         self.count = 0
+        self.tip: int | None = None
         self.marks: list[_Mark] = []
         self.ended: dict[SplitId, Position] = {}
         self.behind: Mapping[SplitId, int] = {}
@@ -276,6 +309,8 @@ class _Task:
             reads_on: whether to continue until nothing comes any more.
         """
         with self._running() as self._reader:
+            self._at = self._snapshot()
+            self._note_tip()
             wait_until(lambda: self._has(count), DEADLINE, f"{count} records")
             if reads_on:
                 self._read_on()
@@ -312,6 +347,7 @@ class _Task:
             before = self.count
             self._poll()
             if self.count == before:
+                self._note_tip()
                 return False
         return True
 
@@ -351,6 +387,13 @@ class _Task:
 
     def _snapshot(self) -> Mapping[SplitId, Position]:
         return {split.split_id: split.position for split in self._reader.snapshot_state(1)}
+
+    def _note_tip(self) -> None:
+        behind = self._reader.millis_behind()
+        if self._reader.is_catching_up() or not self._at:
+            return
+        if all(behind.get(split_id) == 0 for split_id in self._at):
+            self.tip = self.count
 
     def _note_end(self, split_id: SplitId) -> None:
         self.ended[split_id] = self._snapshot().get(split_id)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from balanced_source.api import (
     STOP,
+    BoundedSplit,
     InputStatus,
     Position,
     SourceEvent,
@@ -128,6 +129,8 @@ class Reading:
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
         self._released: set[SplitId] = set()
+        self._may_end = query.has_ending_splits
+        self._early: frozenset[SplitId] = frozenset()
         self._empty = 0
         self._has_ended = False
         self._splits = [
@@ -140,6 +143,9 @@ class Reading:
         self._reader.add_splits(self._splits)
         # A task gets no further splits, so a reader that has read its own may say that it is done.
         self._reader.notify_no_more_splits()
+        if not self.has_stops:
+            behind = self._reader.millis_behind()
+            self._early = frozenset(s for s, millis in behind.items() if millis == 0)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -173,11 +179,18 @@ class Reading:
         """Whether the source says that everything is read.
 
         No need to wait whether something comes.
+        A reader that says so of a split before anything was fetched has not measured it. It is
+        believed then only when a fetch of the split brought nothing.
         """
         if self.has_stops or self.is_catching_up:
             return False
         behind = self._reader.millis_behind()
-        return all(behind.get(split_id) == 0 for split_id in self._left)
+        return all(behind.get(s) == 0 and self._has_looked(s) for s in self._left)
+
+    def _has_looked(self, split_id: SplitId) -> bool:
+        if split_id not in self._early:
+            return True
+        return self.is_idle and self._reader.is_drained(split_id)
 
     def poll(self) -> bool:
         """Poll once; returns whether that brought any record. Waits a little if nothing comes.
@@ -325,9 +338,31 @@ class Reading:
             if not self._is_short(split_id):
                 self._at[split_id] = self._stops[split_id]
             return
+        if stop is None:
+            self._check_end(split_id)
         self._finished.add(split_id)
         if stop is not None:
             self._at[split_id] = stop
+
+    def _check_end(self, split_id: SplitId) -> None:
+        """Check that a split without a stop may end. Nothing more of it would ever be read.
+
+        Raises:
+            ContractViolationError: the source says that its splits do not end.
+        """
+        if self._may_end or any(
+            split.split_id == split_id
+            and isinstance(split, BoundedSplit)
+            and split.stopping_position is not None
+            for split in self._splits
+        ):
+            return
+        raise ContractViolationError(
+            f"the reader has ended split {split_id} at position {self._at[split_id]}: it was in"
+            " finished_splits, or snapshot_state left it out. The split has no stop, and"
+            " has_ending_splits of the source is False. Return True there if splits of the source"
+            " end. If not, keep the split in snapshot_state, and do not name it in finished_splits"
+        )
 
     def _is_short(self, split_id: SplitId) -> bool:
         """Whether a split was ended before its stop, and the rest may still be there.

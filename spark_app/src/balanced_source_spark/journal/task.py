@@ -67,7 +67,9 @@ class JournalTaskReader:
         # From the record and not from the share: it names only the splits that were read.
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
-        with self.reading(partition, sealed, stops) as reading:
+        # An end that is sealed is not disputed any more.
+        query = replace(self.query, has_ending_splits=True)
+        with replace(self, query=query).reading(partition, sealed, stops) as reading:
             yield from read_again(reading, record, may_skip=partial(self._may_skip, partition))
 
     def reading(
