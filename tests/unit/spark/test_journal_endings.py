@@ -177,7 +177,7 @@ def test_a_query_knows_whether_its_splits_end() -> None:
     embedded = query_of(parse_options(options))
     ending = query_of(
         parse_options(
-            {"connector": "kinesis", "streams": "s", "kinesisRegion": "r", "journalLocation": "j"}
+            {"connector": "kinesis", "streams": "s", "kinesisRegion": "r", "journalLocation": "/j"}
         )
     )
 

@@ -16,11 +16,13 @@ from balanced_source.errors import (
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
+    InvalidSpecError,
     JournalError,
 )
 from balanced_source.host.journaling import Share
 from balanced_source_spark.contract.checked_tasks import checked_task
 from balanced_source_spark.contract.half import Query
+from balanced_source_spark.contract.row_columns import RowColumns
 from balanced_source_spark.journal.task import JournalTaskReader
 from balanced_source_spark.journal_stores.folder import FolderJournal
 from balanced_source_spark.partition import ReaderPartition
@@ -252,6 +254,32 @@ def test_rows_with_other_columns_are_named(columns: dict[str, Any], said: str) -
         "connector 'files' of balanced-source breaks its contract: read of its task reader returned"
         f" rows {said}. {DO}"
     )
+
+
+@pytest.mark.parametrize("own", ["n BIGINT, s STRING", COLUMNS])
+def test_columns_that_the_query_leaves_out_are_no_mistake_of_the_connector(own: Any) -> None:
+    some = StructType().add("n", LongType())
+    columns = RowColumns(some, "rows", lambda: own)
+
+    with pytest.raises(InvalidSpecError) as caught:
+        columns.check(rows_of(RIGHT))
+
+    assert str(caught.value) == (
+        "schema: the query sets the columns n by .schema(...), and its connector returns n, s. Set"
+        " these columns, or leave out .schema(...), and select columns afterwards"
+    )
+
+
+def test_rows_that_are_not_as_the_connector_declares_are_its_mistake() -> None:
+    some = StructType().add("n", LongType())
+    columns = RowColumns(some, "rows", lambda: "n BIGINT")
+    with pytest.raises(ContractViolationError, match="with column 's', which is not declared"):
+        columns.check(rows_of(RIGHT))
+
+
+def test_a_query_with_a_journal_names_its_columns(journal: FolderJournal) -> None:
+    with pytest.raises(InvalidSpecError, match=r"columns tape by .*returns tape, number"):
+        attempt(journal, Half(shelf()), StructType().add("tape", StringType()))
 
 
 def test_rows_with_the_declared_columns_are_passed_on() -> None:

@@ -5,20 +5,23 @@ nothing of the connector. It takes the other batches as they are. Imported by ta
 little.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
-from balanced_source_spark.contract.ddl import check_names
+from balanced_source_spark.contract.ddl import check_names, columns_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Columns: TypeAlias = "StructType | None"
 """Columns of a query; None if they are unknown."""
+
+Schema: TypeAlias = "Callable[[], StructType | str]"
+"""Returns what `schema` of the connector's Spark half returns."""
 
 _DO: Final = (
     "Return rows that have the columns of schema, in the same order and with the same types"
@@ -31,9 +34,11 @@ class RowColumns:
     Args:
         declared: columns of the query; None if they are unknown: nothing is checked then.
         made_by: what returns the rows, for messages.
+        schema: asked if rows have other columns; None if the connector's own columns are unknown.
     """
 
-    def __init__(self, declared: "Columns", made_by: str) -> None:
+    def __init__(self, declared: "Columns", made_by: str, schema: "Schema | None" = None) -> None:
+        self._schema = schema
         self._declared = declared
         self._made_by = made_by
         self._expected: pa.Schema | None = None
@@ -44,12 +49,14 @@ class RowColumns:
 
         Raises:
             ContractViolationError: Spark could not take the rows.
+            InvalidSpecError: it could not, because the user has set other columns.
         """
         if self._declared is None:
             return
         expected = self._expected or self._expect(self._declared)
         found = batch.schema
         if not found.equals(expected):
+            self._check_query(expected.names, found.names)
             raise ContractViolationError(
                 f"{self._made_by} returned rows {self._difference(expected, found)}. {_DO}"
             )
@@ -60,6 +67,24 @@ class RowColumns:
                     " declares it as NOT NULL. Return a value in each row, or declare it without"
                     " NOT NULL"
                 )
+
+    def _check_query(self, declared: list[str], found: list[str]) -> None:
+        """Check that the columns of the query are those of the connector.
+
+        Raises:
+            InvalidSpecError: the rows are as the connector declares them, and the query is not.
+        """
+        if self._schema is None or declared == found:
+            return
+        own = self._schema()
+        if found != ([n for n, _ in columns_of(own)] if isinstance(own, str) else own.names):
+            return
+        raise InvalidSpecError(
+            f"the query sets the columns {', '.join(declared)} by .schema(...), and its connector"
+            f" returns {', '.join(found)}. Set these columns, or leave out .schema(...), and select"
+            " columns afterwards",
+            field="schema",
+        )
 
     def _expect(self, declared: "StructType") -> pa.Schema:
         """Note what rows must have."""

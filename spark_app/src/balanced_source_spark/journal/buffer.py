@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from balanced_source.errors import ContractViolationError
 from balanced_source.reader import kept
-from balanced_source_spark.contract.row_columns import Columns, RowColumns
+from balanced_source_spark.contract.row_columns import Columns, RowColumns, Schema
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class Buffer(Generic[T]):
     Args:
         rows: turns records into rows.
         declared: columns of the query; None if they are unknown.
+        schema: see `RowColumns`.
         in_memory: see `IN_MEMORY`.
     """
 
@@ -45,10 +46,11 @@ class Buffer(Generic[T]):
         rows: Callable[[Sequence[T]], pa.RecordBatch],
         declared: "Columns" = None,
         *,
+        schema: "Schema | None" = None,
         in_memory: int = IN_MEMORY,
     ) -> None:
         self._rows = rows
-        self._columns = RowColumns(declared, "rows of the connector's Spark half")
+        self._columns = RowColumns(declared, "rows of the connector's Spark half", schema)
         self._limit = in_memory
         self._records: list[T] = []
         self._batches: list[pa.RecordBatch] = []

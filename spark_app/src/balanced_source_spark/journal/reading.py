@@ -6,6 +6,7 @@ To fetch up to limits, or to read a sealed range once more.
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Self
 
 import pyarrow as pa
@@ -117,7 +118,9 @@ class Reading:
         self._share = share
         self._stops = stops
         self._context = TaskContext(share)
-        self.buffer: Buffer[Any] = Buffer(half.rows, query.schema)
+        self.buffer: Buffer[Any] = Buffer(
+            half.rows, query.schema, schema=partial(half.schema, query.read)
+        )
         self._moved: set[SplitId] = set()
         self._output = SplitOutputs[Any](
             self.buffer.add,
