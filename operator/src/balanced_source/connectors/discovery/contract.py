@@ -9,7 +9,13 @@ from typing import Generic
 
 from balanced_source import assigners
 from balanced_source.api import RebalancePolicy, SplitId
-from balanced_source.connectors.discovery.values import Discover, Initialize, SplitT
+from balanced_source.connectors.discovery.values import (
+    Discover,
+    Initialize,
+    SplitT,
+    rest_of,
+    some_rests,
+)
 
 
 class SplitDiscovery(ABC, Generic[SplitT]):
@@ -24,8 +30,8 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     failure_threshold: int
     """Failures of a scope in a row until that is a problem to tell people of."""
     may_lose: bool
-    """Whether a split may be read again as what it is now if it was deleted and created again; else
-    someone decides."""
+    """Whether records may be lost with a split that was deleted. If False, a split that was deleted
+    before it was read to its stop stays, and a recreated one is not read, until someone decides."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 
@@ -65,11 +71,16 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     def unread(self, splits: Collection[SplitT], *, exists: bool) -> list[str]:
         """Return sentences that say what may be missing of splits that were deleted.
 
+        The default names splits with a stop (`balanced_source.api.STOP`) that was not reached.
+
         Args:
-            splits: at the positions that were reported last.
+            splits: at the positions that were reported last; readers may have read more.
             exists: whether there is something else under their ids now.
         """
-        return []
+        cut = [split for split in splits if rest_of(split) is not None]
+        what = "deleted and created again" if exists else "deleted"
+        text = f"{what} before they were read to their end, as far as reports tell"
+        return [f"{some_rests(cut)}: {text}"] if cut else []
 
     def begun_late(self, splits: Collection[SplitT]) -> list[str]:
         """Return sentences that name what lies before the start of splits read from it.

@@ -15,7 +15,7 @@ from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.answers import checked_discovery
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.gone import retained_and_absent, unread
+from balanced_source.connectors.discovery.gone import cut_short, loss, retained_and_absent, unread
 from balanced_source.connectors.discovery.placing import PlacingEnumerator
 from balanced_source.connectors.discovery.reported import (
     scopes_held,
@@ -385,6 +385,9 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         # One blind discovery must not remove what exists: a broker may not list it for a moment.
         counts = {s: self.transient.missing.get(s, 0) + 1 for s in absent}
         removed = {s for s, count in counts.items() if count >= CONFIRMATIONS}
+        if cut := cut_short(removed, self.state, self.context, self.source):
+            self.transient = self.transient.noted(scope, loss(scope, cut.values()))
+            removed -= cut.keys()
         self.transient = replace(
             self.transient,
             missing={**others, **{s: n for s, n in counts.items() if s not in removed}},

@@ -1,6 +1,6 @@
 """Which deleted splits the user is told about, and what may be missing of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from balanced_source.api import SplitEnumeratorContext, SplitId
 from balanced_source.connectors.discovery.contract import SplitDiscovery
@@ -10,7 +10,11 @@ from balanced_source.connectors.discovery.values import (
     SplitT,
     TransientState,
     is_read,
+    rest_of,
+    some_rests,
 )
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 
 
 def retained_and_absent(
@@ -57,4 +61,33 @@ def unread(
     known |= {s: context.assigned_split(s) for s in deleted if s in owned}
     return source.unread(
         [x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists
+    )
+
+
+def cut_short(
+    deleted: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+    source: SplitDiscovery[SplitT],
+) -> Mapping[SplitId, SplitT]:
+    """Return deleted splits that have a stop and were not read to it, as far as reports tell.
+
+    None if the source may lose records. A reader may have read more than it has reported, so the
+    driver decides: a split stays until its reader has reached the stop, or the user gives it up.
+    """
+    if source.may_lose:
+        return {}
+    owned = context.current_assignments()
+    held = {s: state.unassigned[s] for s in deleted if s in state.unassigned}
+    held |= {s: context.assigned_split(s) for s in deleted if s in owned}
+    return {s: x for s, x in held.items() if s not in state.finished and rest_of(x) is not None}
+
+
+def loss(scope: str, splits: Collection[SplitT]) -> RefusedDiscoveryError:
+    """Return the problem that deleted splits were not read to their stop."""
+    return RefusedDiscoveryError(
+        f"{some_rests(splits)}: deleted before they were read to their end, as far as reports tell."
+        " Restore them, or allow the source to lose records",
+        scope=scope,
+        reason=Reason.SPLITS_LOST,
     )

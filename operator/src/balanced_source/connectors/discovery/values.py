@@ -4,9 +4,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar
 
-from balanced_source.api import AsyncCall, BoundedSplit, RebalanceCause, SourceSplit, SplitId
+from balanced_source.api import (
+    STOP,
+    AsyncCall,
+    BoundedSplit,
+    RebalanceCause,
+    SourceSplit,
+    SplitId,
+)
 from balanced_source.assigners import AssignerIdentity, DriftWatch
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
@@ -142,6 +149,12 @@ class TransientState:
             answered=self.answered | {scope},
         )
 
+    def noted(self, scope: str, loss: DiscoveryError) -> Self:
+        """Splits of a scope are lost; a refusal that says more stays, as of recreated ones."""
+        if isinstance(self.problems.get(scope), RefusedDiscoveryError):
+            return self
+        return replace(self, problems={**self.problems, scope: loss})
+
     def looks_up(self, call: "Initialize") -> Self:
         """Start positions are asked for."""
         return replace(
@@ -273,3 +286,20 @@ def some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
     return ", ".join(
         ["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit)
     )
+
+
+def rest_of(split: SourceSplit) -> tuple[int, int] | None:
+    """Returns from where to where a split with a stop is unread; None if it has no such rest."""
+    stop, position = split.attributes().get(STOP), split.position or 0
+    # Positions come from connectors: what cannot be compared is not guessed at.
+    if not (isinstance(stop, int) and isinstance(position, int)) or position >= stop:
+        return None
+    return position, stop
+
+
+def some_rests(splits: Iterable[SourceSplit]) -> str:
+    """Returns how many splits these are, and the unread rests of the first of them, for people."""
+    rests = {s.split_id: rest for s in splits if (rest := rest_of(s)) is not None}
+    shown = [f"{some([s])} ({rests[s][0]} to {rests[s][1]})" for s in sorted(rests)[:3]]
+    count = "1 split" if len(rests) == 1 else f"{len(rests)} splits"
+    return f"{count}, {', '.join(shown)}{'…' if len(rests) > len(shown) else ''}"
