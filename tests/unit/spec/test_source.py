@@ -16,6 +16,7 @@ from balanced_source_operator.contract.half import Common, OperatorHalf, Texts, 
 from balanced_source_operator.kafka.half import KafkaOperatorHalf
 from balanced_source_operator.spec.crd import structural_schema
 from balanced_source_operator.spec.source import BRANCHES
+from balanced_source_operator.validation.manifest import check_spec
 from support.builders import make_spec
 
 
@@ -105,7 +106,8 @@ def test_a_source_of_another_connector_keeps_its_config_until_the_connector_read
     [
         ({}, r"spec\.source\.custom\.config\.folder: Field required"),
         ({"folder": 3}, r"config\.folder: Input should be a valid string"),
-        ({"folder": "/d", "depth": 1}, r"config\.depth: Extra inputs"),
+        ({"folder": "/d", "depth": 1}, r"config\.depth: unknown field \(there are: folder"),
+        ({"folder": "/d", "folde": 1}, r"config\.folde: unknown field; did you mean folder\?"),
     ],
 )
 def test_the_connector_s_model_refuses_a_config_with_its_own_words(
@@ -136,3 +138,13 @@ def test_a_branch_of_its_own_is_the_same_as_a_custom_source(
     )
     with pytest.raises(ValidationError, match="set exactly one of: files, kafka, custom"):
         BOTH.model_validate({"folders": FILES, "files": FILES})
+
+
+def test_an_error_about_the_connector_points_to_its_name() -> None:
+    raw = make_spec().model_dump(by_alias=True, mode="json", exclude_none=True)
+    spec = {**raw, "source": {"custom": {"connector": "foldres"}}}
+
+    (found,) = check_spec(spec, lambda _: {})
+
+    assert found.path == ("spec", "source", "custom", "connector")
+    assert "no connector of kind 'foldres'" in found.message

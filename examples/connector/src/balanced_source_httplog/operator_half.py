@@ -37,6 +37,7 @@ class HttpLogOperatorHalf(OperatorHalf[HttpLogSpec]):
 
     spec = HttpLogSpec
     description = "Logs behind an HTTP API."
+    can_be_part = False  # its Spark half reads by a journal
 
     def to_source(
         self, spec: HttpLogSpec, common: Common, texts: Texts, *, field: str

@@ -62,7 +62,7 @@ class SourceChoice(Model):
         try:
             made: BaseModel = half.spec.model_validate(value.config)
         except ValidationError as error:
-            inner, message = in_words(error, half.words)
+            inner, message = in_words(error, half.words, _names(half.spec))
             field = ".".join(filter(None, [self.field_in(place), inner]))
             raise InvalidSpecError(message, field=field) from error
         return made
@@ -96,6 +96,11 @@ class SourceChoice(Model):
 
     def _chosen(self) -> list[str]:
         return [kind for kind in self.kinds if getattr(self, kind) is not None]
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """Return the names that users write for the fields of a model."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def built_in_halves(*, besides: str = "") -> Mapping[str, OperatorHalf[Any]]:

@@ -1,11 +1,12 @@
 """A validation error of pydantic as a sentence for the user."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from balanced_source import durations, names
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_operator.contract.base import LINE, NUMBER, PROPERTY, TEXT
 
 _OBJECT: Final = "the name of a Kubernetes object: lower case letters, digits, '-' and '.'"
@@ -28,18 +29,34 @@ Values of all other patterns are names, and are quoted.
 """
 
 
-def in_words(error: ValidationError, words: Mapping[str, str]) -> tuple[str, str]:
+_UNKNOWN: Final = "extra_forbidden"
+"""What pydantic calls a field that the model does not have."""
+
+
+def in_words(
+    error: ValidationError, words: Mapping[str, str], fields: Collection[str] = ()
+) -> tuple[str, str]:
     """Return the path of the first offending field, and what is wrong with it.
 
     Args:
         error: of a model.
         words: pattern → what it asks for, for patterns of names that the model has besides those of
             `base`.
+        fields: of the model, to suggest one for an unknown field at its top.
     """
     first, *rest = error.errors(include_url=False)
     place = ".".join(_step(step) for step in first["loc"] if step != "[key]")
     more = f" (and {len(rest)} more)" if rest else ""
+    if first["type"] == _UNKNOWN:
+        return place, f"unknown field{_similar(first['loc'], fields)}{more}"
     return place, f"{_sentence(first, {**_IN_WORDS, **words})}{more}"
+
+
+def _similar(path: Sequence[str | int], fields: Collection[str]) -> str:
+    if len(path) != 1 or not fields:
+        return ""
+    near = nearest(str(path[0]), fields)
+    return f"; did you mean {near}?" if near else f" (there are: {', '.join(fields)})"
 
 
 def each_in_words(

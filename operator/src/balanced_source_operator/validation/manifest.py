@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from balanced_source.errors import BalancedSourceError, InvalidSpecError
+from balanced_source_operator.contract.custom import CUSTOM
 from balanced_source_operator.contract.errors import each_in_words
 from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.translate import to_source
@@ -97,7 +98,14 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
     except InvalidSpecError as error:
         yield _of_operator(error)
     except BalancedSourceError as error:
-        yield Finding(path=("spec", "source"), message=str(error))
+        yield Finding(path=_place_of(raw), message=str(error))
+
+
+def _place_of(raw: Any) -> Path:
+    """Return the path of the name of a custom connector, which most of its errors are about."""
+    source = raw.get("source") if isinstance(raw, dict) else None
+    is_custom = isinstance(source, dict) and source.get(CUSTOM) is not None
+    return ("spec", "source", CUSTOM, "connector") if is_custom else ("spec", "source")
 
 
 def _of_operator(error: InvalidSpecError) -> Finding:
