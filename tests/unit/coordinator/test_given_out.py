@@ -12,9 +12,11 @@ from balanced_source.coordinator import (
     SourceCoordinator,
     state_codec,
 )
+from balanced_source.coordinator.view import digest_of_settings
 from balanced_source.errors import ContractViolationError
 from support.numbers_source import NumbersSource
 from support.stage import Stage
+from support.tapes import TapeSource
 
 
 class Odd(SourceSplit):
@@ -101,3 +103,12 @@ def test_a_state_that_cannot_be_stored_is_named() -> None:
 
     with pytest.raises(ContractViolationError, match=r"encode_state .* 'seen'\[0\] is '.ud800'"):
         state_codec.encode(checkpoint, source, uid="u")
+
+
+def test_settings_of_readers_have_the_kind_as_their_key() -> None:
+    class Other(TapeSource):
+        def reader_settings(self) -> dict[str, str]:
+            return {"world": "w"}
+
+    with pytest.raises(ContractViolationError, match=r"reader_settings .* keys world.*'tapes'"):
+        digest_of_settings(Other())

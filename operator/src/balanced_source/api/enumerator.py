@@ -353,9 +353,10 @@ class Source(ABC, Generic[SplitT, StateT]):
         return isinstance(self, SupportsSplitReassignmentOnRecovery)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        """What readers must know to connect, as JSON without secrets.
+        """What readers must know to connect, as JSON without secrets: ``{kind: settings}``.
 
-        Travels with the assignment.
+        The key is the kind of the source: by it a query sees that its connector fits. Empty if
+        there is nothing to know. Travels with the assignment.
         """
         return {}
 

@@ -124,18 +124,30 @@ def digest_of_settings(source: Source[Any, Any]) -> str:
     """Return a short text that is the same for equal `Source.reader_settings`.
 
     Raises:
-        ContractViolationError: the settings are not JSON, and could not be published.
+        ContractViolationError: the settings are not JSON, and could not be published, or lack the
+            kind of the source as a key, and no query could read them.
     """
     settings: object = source.reader_settings()
     why = f"it is a {type(settings).__name__}"
     if isinstance(settings, Mapping):
         try:
-            return envelope.digest(settings)
+            digest = envelope.digest(settings)
         except (TypeError, ValueError, RecursionError) as error:
             why = json_fault(settings) or in_short(error)
+        else:
+            _check_kind(source, settings)
+            return digest
     raise ContractViolationError(
         f"reader_settings of the source returned what is not JSON: {why}. Return {JSON}"
     )
+
+
+def _check_kind(source: Source[Any, Any], settings: Mapping[str, Any]) -> None:
+    if settings and source.kind not in settings:
+        raise ContractViolationError(
+            f"reader_settings of the source returned the keys {', '.join(settings)}, and its kind"
+            f" {source.kind!r} is none of them. Return {{kind: settings}}"
+        )
 
 
 def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:

@@ -59,6 +59,12 @@ class EnumeratorContract:
         """What the outside world answers to a call."""
         raise NotImplementedError
 
+    def test_reader_settings_have_the_kind_as_their_key(self) -> None:
+        source = self.source()
+        settings = source.reader_settings()
+
+        assert not settings or source.kind in settings
+
     def test_every_split_gets_one_reader(self) -> None:
         world = _World(self, parallelism=3)
 
