@@ -140,6 +140,15 @@ def test_a_host_that_never_started_goes_at_once() -> None:
     assert len(stage.owners) == 8
 
 
+def test_a_new_host_is_a_member_at_once_if_all_others_are_on_their_way_out() -> None:
+    """Someone must have readers."""
+    stage = one_host()
+
+    stage.hosts_are("1")
+
+    assert stage.roles == {"0": HostRole.LEAVING, "1": HostRole.MEMBER}
+
+
 def test_other_hosts_read_the_share_of_an_overdue_host_until_it_registers() -> None:
     stage = Hosts(readers=4, hosts=2)
     stage.topic("t", 8, end=10).operator_starts().discovers().registers(0).adopts(0)

@@ -218,3 +218,20 @@ def test_a_copy_from_before_the_first_epoch_is_not_trusted_once_readers_have_rep
 
     assert stage.assignment.lineage == 2
     goes_on(stage)
+
+
+def test_a_report_is_enough_to_tell_that_both_documents_are_older_copies() -> None:
+    """The published assignment was restored, too, so only the readers know better."""
+    stage = Stage(readers=2, hosts=1).topic("t", 4).running().adopts()
+    state, assignment = stage.store.state, stage.store.assignment
+    stage.rescales(3).adopts().more(5).adopts()
+    stage.topic("u", 3).looks_again().adopts()
+    lineage = stage.assignment.lineage
+
+    stage.store.assignment = assignment
+    assert state is not None
+    restores(stage, state).adopts()
+
+    assert stage.assignment.lineage == lineage + 1
+    assert "StateOutdated" in stage.facts
+    goes_on(stage)
