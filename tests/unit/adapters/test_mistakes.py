@@ -30,7 +30,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters import connectors
 from balanced_source_adapters.connectors import Connectors, Registration
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
-from balanced_source_adapters.mistakes import call_error, named, of_connector
+from balanced_source_adapters.mistakes import call_error, expect_texts, named, of_connector
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
@@ -284,3 +284,10 @@ class StopsNowhere(SourceSplit):
 
     def attributes(self) -> dict[str, Any]:
         return {STOP: None}
+
+
+@pytest.mark.parametrize("found", [{"a", "b"}, "ab", ["a", 1], None])
+def test_other_values_than_sequences_of_texts_are_refused(found: object) -> None:
+    with pytest.raises(TypeError):
+        expect_texts(found, "a sequence of texts")
+    expect_texts(("a", "b"), "a sequence of texts")

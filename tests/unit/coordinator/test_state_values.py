@@ -21,6 +21,7 @@ from balanced_source.coordinator.state_codec import _host_from_json, _host_to_js
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.coordinator.view import AttributeTable
 from balanced_source.documents.report import HostReport
+from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
 from support.world import kafka_source
 
@@ -146,3 +147,20 @@ def test_a_source_without_a_positive_interval_is_discovered_once(
     interval: float | None, *, is_once: bool
 ) -> None:
     assert kafka_source("c", discovery_interval=interval).discovers_once is is_once
+
+
+def test_only_registered_readers_can_be_told_that_no_more_splits_come() -> None:
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+
+    with pytest.raises(ContractViolationError, match="reader 3 is not registered"):
+        context.signal_no_more_splits(3)
+    assert context.state.no_more_splits == frozenset()
+
+
+def test_requests_of_readers_that_a_host_no_longer_runs_are_forgotten() -> None:
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+    context.asked = {0: 2, 1: 1, 2: 4}
+
+    context.renumber_readers({0: 1, 2: 0})
+
+    assert context.asked == {1: 2, 0: 4}

@@ -45,3 +45,9 @@ class TestSerializer(SerializerContract):
             )
         }
     }
+
+
+def test_a_block_at_an_unknown_position_is_read_from_its_beginning() -> None:
+    block = BlockSplit(file=LISTED[0], begin=10, offset=12, stop=20)
+
+    assert (block.at(None).offset, block.at(15).offset) == (10, 15)
