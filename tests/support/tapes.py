@@ -327,6 +327,16 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
         )
 
 
+class ForgetfulHalf(TapeHalf):
+    """Its snapshots leave out splits of which nothing was emitted."""
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        all_of = made.snapshot_state
+        made.snapshot_state = lambda n: tuple(s for s in all_of(n) if s.position)  # type: ignore[method-assign]
+        return made
+
+
 class ContinuedTapes(ReaderHooks):
     """Another tape continues each one that ends."""
 

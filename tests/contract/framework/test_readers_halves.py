@@ -24,7 +24,7 @@ from support.bursts import BurstHalf
 from support.log_api import LogApi
 from support.reused_records import ReusedHalf
 from support.shards import STREAM, NoPace, StreamInMemory
-from support.tapes import SHELF, Shelf, TapeHalf
+from support.tapes import SHELF, ForgetfulHalf, Shelf, TapeHalf
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 QUERY: Query[None] = Query(client_id="contract", read=None)
@@ -269,16 +269,6 @@ class Ending(TapeHalf):
         super().__init__(Shelf(lengths={"a": 9, "b": 4}, ends={"b": 4}))
 
 
-class Forgetful(TapeHalf):
-    """Its snapshots leave out splits of which nothing was emitted."""
-
-    def reader(self, *args: Any) -> Any:
-        made = super().reader(*args)
-        all_of = made.snapshot_state
-        made.snapshot_state = lambda n: tuple(s for s in all_of(n) if s.position)  # type: ignore[method-assign]
-        return made
-
-
 class AtItsTip(TapeHalf):
     """Says from the start that it is 0 behind."""
 
@@ -310,7 +300,7 @@ class AtItsTip(TapeHalf):
         ),
         (Ending(), "test_a_split_ends_only_if_splits_of_the_source_end"),
         (
-            Forgetful(Shelf(lengths={"a": 9, "b": 4})),
+            ForgetfulHalf(Shelf(lengths={"a": 9, "b": 4})),
             "test_a_split_ends_only_if_splits_of_the_source_end",
         ),
         (

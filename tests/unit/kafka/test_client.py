@@ -42,8 +42,8 @@ def done(result: Any) -> Future[Any]:
     return future
 
 
-def failed(code: int) -> KafkaException:
-    return KafkaException(KafkaError(code))
+def failed(code: int, says: str | None = None) -> KafkaException:
+    return KafkaException(KafkaError(code, says))
 
 
 class Library:
@@ -190,7 +190,7 @@ def test_a_port_that_closes_connections_may_speak_another_protocol(
 def test_a_refused_property_is_named_as_the_spec_and_as_options_have_it(
     client: ClusterClient, says: str, suggests: str
 ) -> None:
-    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._INVALID_ARG, says)))
+    raised = client._errors.translated(failed(KafkaError._INVALID_ARG, says))
 
     assert str(raised) == (
         f"cluster c: {says}{suggests}: check the properties of the client (properties of the"
@@ -208,7 +208,7 @@ def test_a_client_without_a_mechanism_is_not_to_be_compiled_again(
     """With SASL and no mechanism, the library looks for Kerberos, which it is built without."""
     says = f"No provider for SASL mechanism {mechanism}: recompile librdkafka with libsasl2"
 
-    raised = client._errors.translated(KafkaException(KafkaError(KafkaError._INVALID_ARG, says)))
+    raised = client._errors.translated(failed(KafkaError._INVALID_ARG, says))
 
     assert str(raised) == (
         f"cluster c: the client has no SASL mechanism {names}. Set sasl.mechanism (as an option"

@@ -101,6 +101,11 @@ class JournalPoint:
     finished: frozenset[SplitId] = frozenset()
     held: frozenset[SplitId] = frozenset()
 
+    @property
+    def left_out(self) -> frozenset[SplitId]:
+        """Splits that no task of this micro-batch reads, whatever their targets are."""
+        return self.finished | self.held
+
 
 def point_to_json(point: JournalPoint) -> Json:
     """Return the JSON value of a point; equal points give equal text."""

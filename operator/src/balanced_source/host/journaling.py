@@ -157,9 +157,9 @@ def _stopped(base: StreamOffset) -> frozenset[SplitId]:
 def _unread(end: StreamOffset, point: JournalPoint) -> dict[int, list[SplitId]]:
     """Reader → splits that it reads on."""
     owned: dict[int, list[SplitId]] = {}
-    idle = point.finished | point.held
+    left_out = point.left_out
     for split_id, position in end.positions.items():
-        if split_id not in idle and not _is_there(point.targets, split_id, position):
+        if split_id not in left_out and not _is_there(point.targets, split_id, position):
             owned.setdefault(end.owners[split_id], []).append(split_id)
     return owned
 

@@ -342,11 +342,13 @@ class JournalPlanner(StreamPlanner):
         """
         if not self._hooks.knows_ends:
             return frozenset()
+        # All of them, as elsewhere: other splits each time would be sorted by their scopes again.
+        known = self._ends.get(base.positions)
         finished = base.journal.finished if base.journal is not None else frozenset()
-        if finished:  # nothing more is read of them
+        # Nothing more is read of them. Those that were held before have to be checked again.
+        if finished:
             left = {s: p for s, p in base.positions.items() if s not in finished}
             base = replace(base, positions=left)
-        known = self._ends.get(base.positions)
         seen = look(base, known, deleted=self._ends.deleted)
         self._short_splits.note(base, seen)
         self._hooks.note_look(base, seen)
@@ -417,9 +419,8 @@ class JournalPlanner(StreamPlanner):
 
 def _left(end: StreamOffset) -> list[SplitId]:
     """Return the splits that are to be read on."""
-    point = end.journal
-    done = point.finished | point.held if point is not None else frozenset()
-    return [s for s in end.positions if s not in done]
+    left_out = end.journal.left_out if end.journal is not None else frozenset()
+    return [s for s in end.positions if s not in left_out]
 
 
 def _older(point: JournalPoint, newest: int) -> str:

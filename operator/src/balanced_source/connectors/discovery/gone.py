@@ -54,11 +54,9 @@ def unread(
 
     Drivers know only of the ends that they have asked for.
     """
-    owned = context.current_assignments()
     known = {s: state.retained[s].split for s in deleted if s in state.retained}
-    known |= {s: state.unassigned[s] for s in deleted if s in state.unassigned}
     # The owner's position is the newest, so it replaces what was retained.
-    known |= {s: context.assigned_split(s) for s in deleted if s in owned}
+    known |= _given_out_or_waiting(deleted, state, context)
     return source.unread(
         [x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists
     )
@@ -77,10 +75,18 @@ def cut_short(
     """
     if source.may_lose:
         return {}
-    owned = context.current_assignments()
-    held = {s: state.unassigned[s] for s in deleted if s in state.unassigned}
-    held |= {s: context.assigned_split(s) for s in deleted if s in owned}
+    held = _given_out_or_waiting(deleted, state, context)
     return {s: x for s, x in held.items() if s not in state.finished and rest_of(x) is not None}
+
+
+def _given_out_or_waiting(
+    deleted: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+) -> dict[SplitId, SplitT]:
+    owned = context.current_assignments()
+    waiting = {s: state.unassigned[s] for s in deleted if s in state.unassigned}
+    return waiting | {s: context.assigned_split(s) for s in deleted if s in owned}
 
 
 def loss(scope: str, splits: Collection[SplitT]) -> RefusedDiscoveryError:
