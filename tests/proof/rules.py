@@ -229,6 +229,7 @@ def publishing(
     implied = replace(
         assignment_of(stored.coordinator, source.reader_settings()),
         undiscovered=frozenset(source.scopes()) - stored.enumerator.discovered,
+        has_ending_splits=source.has_ending_splits,
     )
     if key(implied) != key(published):
         return (

@@ -406,6 +406,12 @@ LEASED = {
 }
 """Examples of a source that gives up lost hosts."""
 
+ENDING = {
+    "assignment": replace(ASSIGNMENT, idle_hosts=frozenset({"1"}), has_ending_splits=False),
+    "assignment-increment": replace(NEXT, has_ending_splits=True),
+}
+"""Examples of an operator that says whether splits of the source end."""
+
 CONNECTOR = {
     "driver-environment": replace(
         ENVIRONMENT, host="2", pipeline=replace(PIPELINE, connector="numbers")
@@ -475,6 +481,8 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-idle.json", made.encode(IDLE[kind]))
         if kind in LEASED:
             write_once(f"{kind}-v{made.version}-leased.json", made.encode(LEASED[kind]))
+        if kind in ENDING:
+            write_once(f"{kind}-v{made.version}-ending.json", made.encode(ENDING[kind]))
         if kind in CONNECTOR:
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
         if kind in MEASURED:

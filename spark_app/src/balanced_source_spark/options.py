@@ -156,7 +156,6 @@ def query_of(options: Options) -> Query[Any]:
         has_metrics=options.metrics_port is not None,
         journal=options.journal.store if options.journal is not None else None,
         schema=options.schema,
-        has_ending_splits=options.embedded is None or options.embedded.has_ending_splits,
     )
 
 

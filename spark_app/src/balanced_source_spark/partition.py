@@ -36,6 +36,8 @@ class ReaderPartition(InputPartition):
         splits: how many splits the reader owns, read now or not.
         settings: how it connects, from the assignment; without secrets.
         share: what it reads of a source whose ends are not known; there are no ranges then.
+        may_end: whether splits without a stop may come to an end there; True also where an older
+            operator does not say.
         samples: where its task says what reading took; None: nowhere.
     """
 
@@ -44,6 +46,7 @@ class ReaderPartition(InputPartition):
     splits: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)
     share: Share | None = None
+    may_end: bool = True
     samples: SampleTarget | None = None
 
     def __post_init__(self) -> None:

@@ -16,8 +16,8 @@ from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.reading import Reading, fetch
 from balanced_source_spark.journal.task import JournalTaskReader
 from balanced_source_spark.journal_stores.folder import FolderJournal
-from balanced_source_spark.options import parse_options, query_of
 from balanced_source_spark.partition import ReaderPartition
+from support.journal_query import Make
 from support.tapes import (
     SHELF,
     ForgetfulHalf,
@@ -25,13 +25,14 @@ from support.tapes import (
     TapeEmitter,
     TapeHalf,
     TapeReader,
+    TapeSource,
     TapeSourceReader,
     TapeSplit,
 )
 
 A, B = (SHELF, "a"), (SHELF, "b")
 KEY = RecordKey("j", 1, 0)
-ENDLESS: Query[None] = Query(client_id="c", read=None, has_ending_splits=False)
+QUERY: Query[None] = Query(client_id="c", read=None)
 
 
 def share(stop: int | None = None, wait: int = 20) -> Share:
@@ -46,9 +47,13 @@ def run(
     """Run a task of a source whose splits do not end; return the number of its rows."""
     journal = FolderJournal(tmp_path / "j")
     journal.create("j")
-    query: Query[None] = Query(client_id="c", read=None, journal=journal, has_ending_splits=False)
+    query: Query[None] = Query(client_id="c", read=None, journal=journal)
     partition = ReaderPartition(
-        subtask_id=0, ranges=(), settings={"tapes": {}}, share=replace(part, targets=targets)
+        subtask_id=0,
+        ranges=(),
+        settings={"tapes": {}},
+        share=replace(part, targets=targets),
+        may_end=False,
     )
     try:
         return sum(b.num_rows for b in JournalTaskReader(half, query, "tapes").read(partition))
@@ -141,7 +146,7 @@ def test_a_reader_that_is_at_its_tip_from_the_start_is_believed_when_it_has_look
     """Nothing but the tip ends this task."""
     part = share(wait=3_600_000)
     half = Early(Shelf(lengths={"a": 5, "b": 3}))
-    with Reading(half, ENDLESS, {"tapes": {}}, part, {}) as made:
+    with Reading(half, QUERY, {"tapes": {}}, part, {}, may_end=False) as made:
         record = fetch(made, part.limits)
 
     assert (record.records, record.has_more) == (8, False)
@@ -159,17 +164,27 @@ class OwnReader(Early):
 def test_a_reader_that_does_not_say_whether_it_has_looked_waits_for_the_silence() -> None:
     part = share(wait=500)
     half = OwnReader(Shelf(lengths={"a": 5, "b": 3}))
-    with Reading(half, ENDLESS, {"tapes": {}}, part, {}) as made:
+    with Reading(half, QUERY, {"tapes": {}}, part, {}, may_end=False) as made:
         assert fetch(made, part.limits).records == 8
 
 
-def test_a_query_knows_whether_its_splits_end() -> None:
-    options = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
-    embedded = query_of(parse_options(options))
-    ending = query_of(
-        parse_options(
-            {"connector": "kinesis", "streams": "s", "kinesisRegion": "r", "journalLocation": "/j"}
+@pytest.mark.parametrize(
+    ("source", "told", "may_end"),
+    [
+        (TapeSource(), True, False),
+        (TapeSource(is_bounded=True), True, True),
+        (TapeSource(), False, True),
+    ],
+    ids=["endless", "bounded", "an older operator does not say"],
+)
+def test_tasks_learn_from_the_assignment_whether_splits_end(
+    make: Make, source: TapeSource, *, told: bool, may_end: bool
+) -> None:
+    query = make(source=source)
+    query.trigger_until(lambda: bool(query.records), "the first records")
+    if not told:
+        query.planner._runtime._seen.assignment = replace(
+            query.planner._runtime.first_assignment(timeout=5.0), has_ending_splits=None
         )
-    )
 
-    assert (embedded.has_ending_splits, ending.has_ending_splits) == (False, True)
+    assert {part.may_end for part in query.partitions(query.committed - 1)} == {may_end}

@@ -139,7 +139,10 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         # The table keeps what it returned before, so that most attributes are not made again.
         document = assignment_of(self.state, self.source.reader_settings(), self._attributes)
         return replace(
-            document, undiscovered=self.enumerator.undiscovered(), look_ahead=self.source.look_ahead
+            document,
+            undiscovered=self.enumerator.undiscovered(),
+            look_ahead=self.source.look_ahead,
+            has_ending_splits=self.source.has_ending_splits,
         )
 
     @property

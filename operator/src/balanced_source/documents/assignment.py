@@ -65,6 +65,8 @@ class Assignment:
             a new epoch.
         calls: what the operator asks a driver to call, see `documents.calls`. It changes without a
             new epoch.
+        has_ending_splits: see `Source.has_ending_splits`; None if an older operator does not say.
+            Drivers of older images ignore it.
     """
 
     lineage: int = 1
@@ -86,6 +88,7 @@ class Assignment:
     look_ahead: int = 0
     report_within: float | None = None
     calls: tuple[WantedCall, ...] = ()
+    has_ending_splits: bool | None = None
 
 
 def _upgrade_1(body: Json) -> Json:
@@ -172,6 +175,11 @@ def to_json(assignment: Assignment) -> dict[str, Json]:
             else {}
         ),
         **({"calls": encode_calls(assignment.calls)} if assignment.calls else {}),
+        **(
+            {"endingSplits": assignment.has_ending_splits}
+            if assignment.has_ending_splits is not None
+            else {}
+        ),
     }
 
 
@@ -206,6 +214,7 @@ def from_json(body: dict[str, Any]) -> Assignment:
         look_ahead=int(body.get("lookAhead", 0)),
         report_within=float(body["reportWithin"]) if "reportWithin" in body else None,
         calls=decode_calls(body.get("calls", ())),
+        has_ending_splits=bool(body["endingSplits"]) if "endingSplits" in body else None,
     )
 
 

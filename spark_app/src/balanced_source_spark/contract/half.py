@@ -42,8 +42,6 @@ class Query(Generic[ReadT]):
         journal: where the journals are; only for a `ReadersHalf`.
         schema: columns of the rows, as Spark has parsed them or as the user has set them; None
             where Spark did not say.
-        has_ending_splits: see `balanced_source.api.Source.has_ending_splits`; True also with an
-            operator, where the source is not known here.
     """
 
     client_id: str
@@ -52,7 +50,6 @@ class Query(Generic[ReadT]):
     has_metrics: bool = False
     journal: "JournalStore | None" = None
     schema: "StructType | None" = None
-    has_ending_splits: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,6 +175,8 @@ class JournalPlanner(StreamPlanner):
         planned = shares(finish)
         timeout = self._options.start_timeout
         settings = self._runtime.settings(timeout=timeout) if planned else {}
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        may_end = assignment is None or assignment.has_ending_splits is not False
         # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
         self._runtime.planned(finish)
         self._gate.note(finish.parallelism)
@@ -185,6 +187,7 @@ class JournalPlanner(StreamPlanner):
                 splits=max(1, len(share.starts)),
                 settings=settings,
                 share=share,
+                may_end=may_end,
                 samples=self._samples.target,
             )
             for share in planned

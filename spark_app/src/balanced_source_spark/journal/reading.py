@@ -105,6 +105,7 @@ class Reading:
         settings: how the reader connects.
         share: what it reads.
         stops: split → where to stop; the others are read on.
+        may_end: whether a split without a stop may come to an end.
     """
 
     def __init__(
@@ -114,6 +115,8 @@ class Reading:
         settings: Mapping[str, Any],
         share: Share,
         stops: Mapping[SplitId, Position],
+        *,
+        may_end: bool = True,
     ) -> None:
         self._share = share
         self._stops = stops
@@ -132,7 +135,7 @@ class Reading:
         self._left: set[SplitId] = set(share.starts)
         self._finished: set[SplitId] = set()
         self._released: set[SplitId] = set()
-        self._may_end = query.has_ending_splits
+        self._may_end = may_end
         self._early: frozenset[SplitId] = frozenset()
         self._empty = 0
         self._has_ended = False

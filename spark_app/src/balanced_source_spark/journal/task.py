@@ -68,15 +68,21 @@ class JournalTaskReader:
         sealed = replace(share, starts=record.starts)
         stops = stops_of(record)
         # An end that is sealed is not disputed any more.
-        query = replace(self.query, has_ending_splits=True)
-        with replace(self, query=query).reading(partition, sealed, stops) as reading:
+        with self.reading(replace(partition, may_end=True), sealed, stops) as reading:
             yield from read_again(reading, record, may_skip=partial(self._may_skip, partition))
 
     def reading(
         self, partition: ReaderPartition, share: Share, stops: Mapping[SplitId, Position]
     ) -> Reading:
         """Return the connector's reader on the splits of a share."""
-        return Reading(self._checked_half, self.query, partition.settings, share, stops)
+        return Reading(
+            self._checked_half,
+            self.query,
+            partition.settings,
+            share,
+            stops,
+            may_end=partition.may_end,
+        )
 
     def _may_skip(self, partition: ReaderPartition) -> bool:
         half = self._checked_half
