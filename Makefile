@@ -186,7 +186,7 @@ native: install ## Build the native reader and let .venv find it (Rust; about 5 
 	@.ci/native .venv > /dev/null
 
 test-native: native ## The native reader's own tests and lints
-	@cd spark_app/native && cargo fmt --check \
+	@cd spark_app/native && touch src/*.rs && cargo fmt --check \
 	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo clippy --quiet --release --all-targets --locked -- -D warnings \
 	  && CARGO_TARGET_DIR=$(BALANCED_SOURCE_CACHE)/cargo-native cargo test --quiet --release --locked
 
