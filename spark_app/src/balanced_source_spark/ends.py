@@ -5,7 +5,8 @@ What the servers say, asked often but never waited for in vain.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
@@ -63,6 +64,8 @@ def first_member(split_id: SplitId) -> str:
     """Return the cluster of a split as most connectors name it."""
     return str(split_id[0])
 
+
+_NO_SPLITS: Final[frozenset[SplitId]] = frozenset()
 
 _NO_ANSWER: Final = "check that the servers of the source answer, then start the query again"
 
@@ -129,6 +132,9 @@ class Ends:
         What is known of them is old: a micro-batch with records of theirs would wait for their
         return, and everything else with it.
         """
+        # As a rule all have answered.
+        if not (self._failed or self._pending or any(self._unanswered.values())):
+            return _NO_SPLITS
         silent = self._failed.keys() | self._pending.keys()
         whole = (self._members[scope] for scope in silent if scope in self._members)
         parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
@@ -145,6 +151,8 @@ class Ends:
 
         Their cluster answers, and has left them out for a while.
         """
+        if not self._absent:
+            return _NO_SPLITS
         now = time.monotonic()
         return frozenset(s for s, since in self._absent.items() if now - since >= self._gone)
 
@@ -164,13 +172,20 @@ class Ends:
         self._asked |= dict.fromkeys(asked, time.monotonic())
         # Only those that answered last time: a dead cluster must not cost its patience at each
         # look.
-        wait(
-            [future for scope, (_, future) in asked.items() if scope not in self._failed],
-            timeout=self._patience,
-        )
+        self._wait([future for scope, (_, future) in asked.items() if scope not in self._failed])
         self._collect()
         self._forget()
         return self._known
+
+    def _wait(self, futures: Iterable[Future[Mapping[SplitId, SplitEnd]]]) -> None:
+        """Wait for all of these, at most for the patience.
+
+        In turn: mostly there is one, and a wait for several at once costs more.
+        """
+        deadline = time.monotonic() + self._patience
+        for future in futures:
+            with suppress(TimeoutError):
+                future.exception(max(0.0, deadline - time.monotonic()))
 
     def _by_scope(self, split_ids: list[SplitId]) -> Mapping[str, Collection[SplitId]]:
         if split_ids == self._listed:
@@ -281,6 +296,8 @@ class Ends:
 
     def _note_absent(self, scope: str, absent: Collection[SplitId]) -> None:
         """A cluster has answered without an error: what it left out does not exist now."""
+        if not (absent or self._absent):
+            return
         now = time.monotonic()
         others = {s: since for s, since in self._absent.items() if self._scope_of(s) != scope}
         self._absent = {**others, **{s: self._absent.get(s, now) for s in absent}}

@@ -38,6 +38,16 @@ def test_nothing_is_read_before_an_assignment_for_this_incarnation() -> None:
     assert base is None
 
 
+def test_an_idle_query_that_commits_the_same_offset_again_changes_nothing() -> None:
+    held = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 50})
+    host = registered(held).on_assignment(assignment(1, owners={A: 0}))
+    end = replace(held, positions={A: 70})
+
+    assert host.on_committed(held) is host
+    assert host.on_planned(end).committed == {A: 50}
+    assert host.on_planned(end).on_committed(end).committed == {A: 70}
+
+
 def test_an_assignment_is_adopted_with_the_reader_s_own_positions() -> None:
     held = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: 50})
 

@@ -148,3 +148,18 @@ def test_an_error_about_the_connector_points_to_its_name() -> None:
 
     assert found.path == ("spec", "source", "custom", "connector")
     assert "no connector of kind 'foldres'" in found.message
+
+
+def test_an_error_about_the_connector_of_a_part_points_to_its_name() -> None:
+    texts = {"paths": ["s3://history/orders"], "format": "Text"}
+    raw = make_spec().model_dump(by_alias=True, mode="json", exclude_none=True)
+    parts = [
+        {"custom": {"connector": "files", "config": texts}},
+        {"custom": {"connector": "foldres"}},
+        {"kafka": raw["source"]["kafka"]},
+    ]
+
+    (found,) = check_spec({**raw, "source": {"hybrid": parts}}, lambda _: {})
+
+    assert found.path == ("spec", "source", "hybrid", 1, "custom", "connector")
+    assert "no connector of kind 'foldres'" in found.message

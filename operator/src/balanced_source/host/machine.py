@@ -102,6 +102,9 @@ class ReaderHost:
     def on_committed(self, offset: StreamOffset) -> Self:
         """All records up to `offset` are delivered; it is where the next micro-batch starts."""
         phase = INCARNATION.after(self.phase, IncarnationEvent.COMMITTED)
+        # An idle query says the same a hundred times a second, and a copy costs more than the rest.
+        if phase is self.phase and offset is self.durable and self.committed is offset.positions:
+            return self
         return replace(self, phase=phase, durable=offset, committed=offset.positions)
 
     def base(self) -> tuple[Self, StreamOffset | None]:

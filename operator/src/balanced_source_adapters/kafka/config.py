@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster, check_reserved, is_secret, translated
-from balanced_source_adapters.kafka.tokens import HasTokenProvider, TokenCallback, provider_of
+from balanced_source_adapters.kafka.tokens import TokenCallback, provider_of, token_provider
 
 SESSION_TIMEOUTS: Final[Mapping[str, Any]] = {
     "socket.timeout.ms": 10_000,
@@ -51,9 +51,9 @@ def client_config(
         found = secrets.read(name)
         check_reserved(found, field=f"Secret {name}")
         config.update(translated(found, field=f"Secret {name}"))
-    if isinstance(secrets, HasTokenProvider) and secrets.token_provider:
-        provider_of(secrets.token_provider)
-        config[TOKENS] = TokenCallback(secrets.token_provider)
+    if provider := token_provider(secrets):
+        provider_of(provider)
+        config[TOKENS] = TokenCallback(provider)
     # Last: a Secret must not send the credentials of a cluster to other brokers.
     return {**config, "bootstrap.servers": cluster.bootstrap_servers, "client.id": client_id}
 

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from balanced_source.errors import BalancedSourceError, InvalidSpecError
+from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_operator.contract.custom import CUSTOM
 from balanced_source_operator.contract.errors import each_in_words
-from balanced_source_operator.contract.half import Texts
+from balanced_source_operator.contract.half import Texts, half_of
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -102,10 +102,38 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
 
 
 def _place_of(raw: Any) -> Path:
-    """Return the path of the name of a custom connector, which most of its errors are about."""
-    source = raw.get("source") if isinstance(raw, dict) else None
-    is_custom = isinstance(source, dict) and source.get(CUSTOM) is not None
-    return ("spec", "source", CUSTOM, "connector") if is_custom else ("spec", "source")
+    """Return the path of the name of a custom connector, which most of its errors are about.
+
+    Of several, such as the parts of a hybrid source, the first one that cannot be used.
+    """
+    source: Path = ("spec", "source")
+    places = list(_custom_connectors(raw.get("source") if isinstance(raw, dict) else None, source))
+    unusable = (path for path, kind in places if not _is_usable(kind))
+    return next(unusable, places[0][0] if len(places) == 1 else source)
+
+
+def _custom_connectors(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the names of custom connectors below `path`, with their paths."""
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _custom_connectors(item, (*path, number))
+    if not isinstance(value, dict):
+        return
+    for name, branch in value.items():
+        if name == CUSTOM:
+            # What else is in it belongs to the connector.
+            if isinstance(branch, dict) and isinstance(kind := branch.get("connector"), str):
+                yield (*path, CUSTOM, "connector"), kind
+        else:
+            yield from _custom_connectors(branch, (*path, name))
+
+
+def _is_usable(kind: str) -> bool:
+    try:
+        half_of(kind)
+    except ConnectorError:
+        return False
+    return True
 
 
 def _of_operator(error: InvalidSpecError) -> Finding:
