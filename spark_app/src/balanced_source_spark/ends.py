@@ -65,8 +65,6 @@ def first_member(split_id: SplitId) -> str:
     return str(split_id[0])
 
 
-_NO_SPLITS: Final[frozenset[SplitId]] = frozenset()
-
 _NO_ANSWER: Final = "check that the servers of the source answer, then start the query again"
 
 
@@ -134,7 +132,7 @@ class Ends:
         """
         # As a rule all have answered.
         if not (self._failed or self._pending or any(self._unanswered.values())):
-            return _NO_SPLITS
+            return frozenset()
         silent = self._failed.keys() | self._pending.keys()
         whole = (self._members[scope] for scope in silent if scope in self._members)
         parts = (splits for scope, splits in self._unanswered.items() if scope not in silent)
@@ -151,8 +149,6 @@ class Ends:
 
         Their cluster answers, and has left them out for a while.
         """
-        if not self._absent:
-            return _NO_SPLITS
         now = time.monotonic()
         return frozenset(s for s, since in self._absent.items() if now - since >= self._gone)
 
@@ -296,8 +292,6 @@ class Ends:
 
     def _note_absent(self, scope: str, absent: Collection[SplitId]) -> None:
         """A cluster has answered without an error: what it left out does not exist now."""
-        if not (absent or self._absent):
-            return
         now = time.monotonic()
         others = {s: since for s, since in self._absent.items() if self._scope_of(s) != scope}
         self._absent = {**others, **{s: self._absent.get(s, now) for s in absent}}

@@ -101,9 +101,6 @@ class ProblemBoard:
 
     def replace(self, group: str, problems: Mapping[ProblemKey, Problem]) -> None:
         """Make `problems` the only ones whose key begins with `group`, which is put before it."""
-        # Drivers do this at each look of an idle query, and as a rule there are no problems.
-        if not (problems or self._problems):
-            return
         wanted = {(group, *_path(key)): problem for key, problem in problems.items()}
         for key in [
             key for key in self._problems if _path(key)[0] == group and _path(key) not in wanted

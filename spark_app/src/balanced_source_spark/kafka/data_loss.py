@@ -138,10 +138,6 @@ class LossProblems:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to
                 report it.
         """
-        # Nearly always nothing is gone, and an idle query looks a hundred times a second.
-        if not (seen.recreated or seen.cuts or seen.deleted or self._reported):
-            self._before = seen.ends
-            return
         gone = {
             **_by_topic("recreated", seen.recreated),
             **_by_topic("truncated", seen.cuts),
