@@ -136,7 +136,15 @@ class WrongAnswerError(RefusedDiscoveryError):
 
 
 class ConnectorError(BalancedSourceError):
-    """No usable connector of a kind is installed; names the package to add or to replace."""
+    """No usable connector of a kind is installed; names the package to add or to replace.
+
+    Attributes:
+        field: path of what the user wrote for the connector; empty where there is no spec.
+    """
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class JournalError(BalancedSourceError):

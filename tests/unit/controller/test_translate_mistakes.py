@@ -12,6 +12,7 @@ from pydantic import field_validator
 from balanced_source.api import Source
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
+from balanced_source_operator.contract import choice
 from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.half import Common, OperatorHalf, TextReference, Texts
 from balanced_source_operator.controller import translate
@@ -77,6 +78,7 @@ def take_over() -> None:
 
 def use(monkeypatch: pytest.MonkeyPatch, half: TapeOperatorHalf) -> None:
     monkeypatch.setattr(translate, "half_of", lambda _: half)
+    monkeypatch.setattr(choice, "half_of", lambda _: half)
 
 
 def test_a_half_without_a_mistake_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 from balanced_source.api import Boundedness, Measure
 from balanced_source.connectors.hybrid import HybridSource
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source_adapters.connectors import installed
+from balanced_source_operator.contract import choice
 from balanced_source_operator.contract.half import TextReference, half_of
 from balanced_source_operator.controller.translate import (
     check_change,
@@ -19,9 +20,12 @@ from balanced_source_operator.controller.translate import (
     to_recalled_source,
     to_source,
 )
+from balanced_source_operator.files.half import FilesOperatorHalf
+from balanced_source_operator.hybrid import half as hybrid_half
 from balanced_source_operator.local import read_spec
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_operator.spec.crd import custom_resource_definition
+from balanced_source_operator.validation.manifest import check_spec
 from support.builders import spec_json
 from testbed.versions import CHECKOUT
 
@@ -162,6 +166,62 @@ def test_parts_that_cannot_be_combined_are_refused_with_their_place(
 
     assert says in str(error)
     assert str(error.field).startswith(field)
+
+
+UNKNOWN: dict[str, Any] = {"custom": {"connector": "tapes", "config": {}}}
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.scenario("Q6")
+def test_a_part_whose_connector_is_not_installed_is_named(number: int) -> None:
+    given = parts(after=None)
+    given[number] = UNKNOWN
+
+    with pytest.raises(ConnectorError) as caught:
+        to_source(spec(given))
+
+    field = f"spec.source.hybrid[{number}].custom.connector"
+    assert caught.value.field == field
+    assert str(caught.value).startswith(f"{field}: no connector of kind 'tapes' is installed")
+    [finding] = check_spec(spec_json(source={"hybrid": given}), lambda _: {})
+    assert finding.path == ("spec", "source", "hybrid", number, "custom", "connector")
+    assert finding.message.startswith("no connector of kind")
+
+
+def _take_over() -> None:
+    """All that the operator does with a new spec."""
+    texts_of(spec())
+    made = hybrid()
+    reader_options(spec())
+    check_change(made, hybrid())
+    fixed_values(made)
+
+
+class FailingHalf(FilesOperatorHalf):
+    """Of files, with a mistake in the method that a test names."""
+
+    def __init__(self, method: str) -> None:
+        setattr(self, method, self._fail)
+
+    def _fail(self, *_: Any, **__: Any) -> Any:
+        raise KeyError("torn")
+
+
+@pytest.mark.parametrize("method", ["texts", "to_source", "part_options", "check_change", "fixed"])
+@pytest.mark.scenario("Q6")
+def test_a_mistake_of_the_connector_of_a_part_names_connector_and_part(
+    monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    def of(kind: str) -> Any:
+        return FailingHalf(method) if kind == "files" else half_of(kind)
+
+    monkeypatch.setattr(choice, "half_of", of)
+    monkeypatch.setattr(hybrid_half, "half_of", of)
+
+    with pytest.raises(ConnectorError, match=r"connector 'files' failed on .*KeyError") as caught:
+        _take_over()
+
+    assert caught.value.field == "spec.source.hybrid[0].files"
 
 
 @pytest.mark.parametrize(

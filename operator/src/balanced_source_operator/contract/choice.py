@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import built_in, installed
 from balanced_source_operator.contract.base import Model, rule, with_rules
+from balanced_source_operator.contract.blame import named_in
 from balanced_source_operator.contract.custom import CUSTOM, Custom
 from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.contract.half import OperatorHalf, half_of
@@ -45,6 +46,19 @@ class SourceChoice(Model):
         """
         name, _ = self._branch()
         return f"{place}.{name}.config" if name == CUSTOM else f"{place}.{name}"
+
+    def half(self, place: str = SOURCE) -> OperatorHalf[Any]:
+        """Return the operator half of the connector.
+
+        Args:
+            place: path of the choice, for messages.
+
+        Raises:
+            ConnectorError: it cannot be used. Names the field.
+        """
+        name, _ = self._branch()
+        with named_in(f"{place}.{name}.connector" if name == CUSTOM else f"{place}.{name}"):
+            return half_of(self.kind)
 
     def config(self, half: OperatorHalf[Any], place: str = SOURCE) -> BaseModel:
         """Return what the user wrote for the connector, as its model.

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from balanced_source.documents.report import HostReport
+from balanced_source_operator.contract.blame import blamed
 from balanced_source_operator.contract.half import NO_LOSSES, Losses, half_of
-from balanced_source_operator.controller.translate import blamed
 
 
 def counted_losses(kind: str, reports: Iterable[HostReport]) -> Losses:

@@ -3,8 +3,7 @@
 The source's connector knows its branch.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -12,8 +11,9 @@ from balanced_source.api import Problem, RebalanceMode, RebalancePolicy, Source
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
-from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError, in_short
+from balanced_source.errors import InvalidSpecError
 from balanced_source.host.alignment import unaligned
+from balanced_source_operator.contract.blame import blamed
 from balanced_source_operator.contract.half import (
     Common,
     OperatorHalf,
@@ -44,7 +44,7 @@ def texts_of(spec: BalancedSourceSpec) -> tuple[TextReference, ...]:
         InvalidSpecError: a connector refuses its part of the spec. Names the field.
         ConnectorError: the connector of the source cannot be used.
     """
-    half = half_of(spec.source.kind)
+    half = spec.source.half()
     with blamed(spec.source.kind, spec.source.field):
         return checked_texts(half.texts(spec.source.config(half)))
 
@@ -96,7 +96,7 @@ def _translated(
     spec: BalancedSourceSpec,
     make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]],
 ) -> Source[Any, Any]:
-    half = half_of(spec.source.kind)
+    half = spec.source.half()
     if spec.application.hosts is not None and not half.can_have_hosts:
         raise InvalidSpecError(NO_HOSTS, field="spec.application.hosts")
     chosen = spec.application.pipeline.columns if spec.application.pipeline is not None else None
@@ -133,7 +133,7 @@ def reader_options(spec: BalancedSourceSpec) -> Mapping[str, str]:
     Raises:
         InvalidSpecError, ConnectorError: as `to_source` does.
     """
-    half, pipeline = half_of(spec.source.kind), spec.application.pipeline
+    half, pipeline = spec.source.half(), spec.application.pipeline
     with blamed(spec.source.kind, spec.source.field):
         own = checked_table("reader_options", half.reader_options(spec.source.config(half)))
     return {**own, **(pipeline.row_fields if pipeline is not None else {})}
@@ -145,26 +145,6 @@ def _named(made: object) -> str:
         if isinstance(made, Source)
         else f"a {type(made).__name__}"
     )
-
-
-@contextmanager
-def blamed(kind: str, field: str) -> Iterator[None]:
-    """Turn what a connector raises by mistake into a sentence.
-
-    The last valid spec stays in effect then.
-
-    Raises:
-        ConnectorError: names the connector.
-    """
-    try:
-        yield
-    except BalancedSourceError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise ConnectorError(
-            f"connector {kind!r} failed on {field}: {in_short(error)}. Report this to the authors"
-            " of its package"
-        ) from error
 
 
 def check_change(before: Source[Any, Any], after: Source[Any, Any]) -> None:

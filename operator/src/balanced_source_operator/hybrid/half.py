@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Self
 
-from balanced_source.api import Source
+from balanced_source.api import Measure, Source
 from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
 from balanced_source_adapters.connectors import installed
+from balanced_source_operator.contract.blame import blamed
+from balanced_source_operator.contract.choice import SOURCE
 from balanced_source_operator.contract.half import (
     Common,
     Losses,
@@ -58,7 +60,7 @@ class _Part:
             InvalidSpecError: a source of its kind cannot be a part, or its connector refuses it.
             ConnectorError: its connector cannot be used.
         """
-        half = half_of(choice.kind)
+        half = choice.half(place)
         if not half.can_be_part:
             raise InvalidSpecError(
                 f"a source of kind {choice.kind!r} cannot be a part of a hybrid source: read it by"
@@ -67,6 +69,26 @@ class _Part:
             )
         config, field = choice.config(half, place), choice.field_in(place)
         return cls(choice=choice, half=half, config=config, field=field, name=name)
+
+    def texts(self) -> tuple[TextReference, ...]:
+        """Return the texts that it refers to; raises what `texts_of` does."""
+        with blamed(self.choice.kind, self.field):
+            return checked_texts(self.half.texts(self.config))
+
+    def options(self) -> Mapping[str, str]:
+        """Return as options what the packaged application must know of it."""
+        with blamed(self.choice.kind, self.field):
+            own = checked_table("part_options", self.half.part_options(self.config))
+        return {"connector": self.choice.kind, **own}
+
+    def source(
+        self, make: Callable[[Self], Source[Any, Any]]
+    ) -> tuple[Source[Any, Any], Measure | None]:
+        """Return its source, and what it measures of the part before."""
+        with blamed(self.choice.kind, self.field):
+            made = _checked(self.choice.kind, make(self))
+        after = self.choice.start_after
+        return made, after.measure if after is not None else None
 
 
 class HybridOperatorHalf(OperatorHalf[HybridSpec]):
@@ -78,10 +100,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
     can_be_part = False
 
     def texts(self, spec: HybridSpec) -> tuple[TextReference, ...]:
-        found = (
-            checked_texts(part.half.texts(part.config))
-            for part in _parts(spec, f"spec.source.{KIND}")
-        )
+        found = (part.texts() for part in _parts(spec, f"{SOURCE}.{KIND}"))
         return tuple(dict.fromkeys(chain.from_iterable(found)))
 
     def to_source(
@@ -94,13 +113,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
         )
 
     def reader_options(self, spec: HybridSpec) -> Mapping[str, str]:
-        parts = [
-            {
-                "connector": part.choice.kind,
-                **checked_table("part_options", part.half.part_options(part.config)),
-            }
-            for part in _parts(spec, f"spec.source.{KIND}")
-        ]
+        parts = [part.options() for part in _parts(spec, f"{SOURCE}.{KIND}")]
         return {"parts": json.dumps(parts)}
 
     def check_change(
@@ -118,15 +131,18 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
             if old.start != new.start:
                 raise InvalidSpecError(_FIXED, field=f"{place}.{_START}")
             kind = new.source.kind
-            half_of(kind).check_change(old.source, new.source, field=f"{place}.{kind}")
+            with blamed(kind, f"{place}.{kind}"):
+                half_of(kind).check_change(old.source, new.source, field=f"{place}.{kind}")
 
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
         """Return what `check_change` compares."""
         hybrid = _hybrid(source)
         starts = [part.start.to_json() if part.start else None for part in hybrid.parts]
         found = {_ORDER: ", ".join(hybrid.names), _START: json.dumps(starts, sort_keys=True)}
-        for part in hybrid.parts:
-            own = checked_table("fixed", half_of(part.source.kind).fixed(part.source))
+        for number, part in enumerate(hybrid.parts):
+            kind = part.source.kind
+            with blamed(kind, f"{SOURCE}.{KIND}[{number}].{kind}"):
+                own = checked_table("fixed", half_of(kind).fixed(part.source))
             found |= {f"{part.name}: {name}": value for name, value in own.items()}
         return found
 
@@ -178,16 +194,7 @@ def _parts(spec: HybridSpec, field: str) -> list[_Part]:
 def _source(
     spec: HybridSpec, field: str, make: Callable[[_Part], Source[Any, Any]]
 ) -> HybridSource:
-    return checked_hybrid(
-        [
-            (
-                _checked(part.choice.kind, make(part)),
-                part.choice.start_after.measure if part.choice.start_after is not None else None,
-            )
-            for part in _parts(spec, field)
-        ],
-        field=field,
-    )
+    return checked_hybrid([part.source(make) for part in _parts(spec, field)], field=field)
 
 
 def _checked(kind: str, made: object) -> Source[Any, Any]:

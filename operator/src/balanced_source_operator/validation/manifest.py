@@ -7,9 +7,9 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
-from balanced_source_operator.contract.custom import CUSTOM
+from balanced_source_operator.contract.choice import SOURCE
 from balanced_source_operator.contract.errors import each_in_words
-from balanced_source_operator.contract.half import Texts, half_of
+from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -98,42 +98,7 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
     except InvalidSpecError as error:
         yield _of_operator(error)
     except BalancedSourceError as error:
-        yield Finding(path=_place_of(raw), message=str(error))
-
-
-def _place_of(raw: Any) -> Path:
-    """Return the path of the name of a custom connector, which most of its errors are about.
-
-    Of several, such as the parts of a hybrid source, the first one that cannot be used.
-    """
-    source: Path = ("spec", "source")
-    places = list(_custom_connectors(raw.get("source") if isinstance(raw, dict) else None, source))
-    unusable = (path for path, kind in places if not _is_usable(kind))
-    return next(unusable, places[0][0] if len(places) == 1 else source)
-
-
-def _custom_connectors(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the names of custom connectors below `path`, with their paths."""
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _custom_connectors(item, (*path, number))
-    if not isinstance(value, dict):
-        return
-    for name, branch in value.items():
-        if name == CUSTOM:
-            # What else is in it belongs to the connector.
-            if isinstance(branch, dict) and isinstance(kind := branch.get("connector"), str):
-                yield (*path, CUSTOM, "connector"), kind
-        else:
-            yield from _custom_connectors(branch, (*path, name))
-
-
-def _is_usable(kind: str) -> bool:
-    try:
-        half_of(kind)
-    except ConnectorError:
-        return False
-    return True
+        yield _of_connector(error)
 
 
 def _of_operator(error: InvalidSpecError) -> Finding:
@@ -141,6 +106,11 @@ def _of_operator(error: InvalidSpecError) -> Finding:
     if error.field.startswith(_IN_TEXT):
         return Finding(path=("spec", "source"), message=f"{error.field}: {message}")
     return Finding(path=parsed_path(error.field), message=message)
+
+
+def _of_connector(error: BalancedSourceError) -> Finding:
+    field = error.field if isinstance(error, ConnectorError) else ""
+    return Finding(path=parsed_path(field or SOURCE), message=str(error).removeprefix(f"{field}: "))
 
 
 def _merged(schema_findings: list[Finding], model_findings: list[Finding]) -> list[Finding]:
