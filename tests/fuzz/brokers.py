@@ -31,6 +31,7 @@ from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client_statistics import parse
 from fuzz.judge import Judge
 from fuzz.values import broken
+from support.offsets_admin import together
 
 CODES: Final = sorted(
     code
@@ -82,7 +83,7 @@ def done(result: Any) -> Future[Any]:
 
 
 class Library:
-    """Stands in for `AdminClient`: says what a world says."""
+    """Stands in for `OffsetsAdmin`: says what a world says."""
 
     world: Mapping[str, Any]
 
@@ -115,9 +116,9 @@ class Library:
             found[name] = done(KafkaError(code) if code is not None else told)
         return found
 
-    def list_offsets(
-        self, wanted: Mapping[TopicPartition, Any], **_: Any
-    ) -> Mapping[TopicPartition, Future[Any]]:
+    def list_together(
+        self, wanted: list[TopicPartition], **_: Any
+    ) -> Future[Mapping[TopicPartition, Any]]:
         def answer(told: Any) -> Any:
             return (
                 told
@@ -125,7 +126,7 @@ class Library:
                 else SimpleNamespace(offset=told, timestamp=0, leader_epoch=0)
             )
 
-        return {tp: done(answer(self._next("offsets"))) for tp in wanted}
+        return together({tp: answer(self._next("offsets")) for tp in wanted})
 
     def list_consumer_group_offsets(self, requests: Any, **_: Any) -> Mapping[str, Future[Any]]:
         (request,) = requests
@@ -173,9 +174,9 @@ def check(case: Any, judge: Judge) -> None:
         return
     cluster = KafkaCluster(name="c", bootstrap_servers="b:1")
     shown = {key: repr(value) for key, value in case.items()}
-    library = type("AdminClient", (Library,), {"world": case})
+    library = type("OffsetsAdmin", (Library,), {"world": case})
     names = mock.patch.object(kafka_topics, "TopicCollection", list)
-    with mock.patch.object(kafka_client, "AdminClient", library), names:
+    with mock.patch.object(kafka_client, "OffsetsAdmin", library), names:
         admin = KafkaAdmin()
         found = judge.try_(lambda: admin.discover(_discovery(cluster, case)), shown)
         if isinstance(found, Discovered):

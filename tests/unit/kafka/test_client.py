@@ -28,6 +28,7 @@ from balanced_source_adapters.kafka import client_errors
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.client import ClusterClient
 from balanced_source_adapters.kafka.property_names import NAMES
+from support.offsets_admin import together
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -47,7 +48,7 @@ def failed(code: int, says: str | None = None) -> KafkaException:
 
 
 class Library:
-    """What `AdminClient` answers: an offset or an error for each partition."""
+    """What `OffsetsAdmin` answers: an offset or an error for each partition."""
 
     answers: Mapping[int, Any] = {}
 
@@ -55,16 +56,16 @@ class Library:
         self.refreshed: list[str | None] = []
         self.controller_is_known = True
 
-    def list_offsets(
-        self, wanted: Mapping[TopicPartition, Any], **_: Any
-    ) -> Mapping[TopicPartition, Future[Any]]:
-        def answer(partition: int) -> Future[Any]:
+    def list_together(
+        self, wanted: list[TopicPartition], **_: Any
+    ) -> Future[Mapping[TopicPartition, Any]]:
+        def answer(partition: int) -> Any:
             told = self.answers[partition]
-            return done(
+            return (
                 told if isinstance(told, Exception) else SimpleNamespace(offset=told, timestamp=0)
             )
 
-        return {tp: answer(tp.partition) for tp in wanted}
+        return together({tp: answer(tp.partition) for tp in wanted})
 
     def describe_topics(self, names: Any, **_: Any) -> Mapping[str, Future[Any]]:
         partitions = [SimpleNamespace(id=number) for number in self.answers]
@@ -87,7 +88,7 @@ class Library:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_client, "AdminClient", Library)
+    monkeypatch.setattr(kafka_client, "OffsetsAdmin", Library)
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import OffsetSpec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +27,7 @@ from balanced_source_adapters.kafka.offsets import (
     ListedOffsets,
     OffsetRequests,
 )
+from balanced_source_adapters.kafka.offsets_admin import LATEST
 
 A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
@@ -60,30 +60,31 @@ class Brokers:
             topics={name: SimpleNamespace(error=None, partitions=partitions) for name in names}
         )
 
-    def list_offsets(
-        self, wanted: Mapping[TopicPartition, Any], **_: Any
-    ) -> Mapping[TopicPartition, Future[Any]]:
+    def list_together(
+        self, wanted: list[TopicPartition], **_: Any
+    ) -> Future[Mapping[TopicPartition, Any]]:
         self.requests.append({partition.partition for partition in wanted})
-        futures: dict[TopicPartition, Future[Any]] = {partition: Future() for partition in wanted}
-        for partition, future in futures.items():
-            leader = self.leaders[partition.partition]
-            if leader in self.hung:
-                self.hung[leader].append(lambda f=future, n=partition.partition: self._answer(f, n))  # type: ignore[misc]
-            elif leader in self.dead:
-                future.set_result(SimpleNamespace(offset=OFFSET_INVALID))
-            else:
-                self._answer(future, partition.partition)
-        return futures
+        future: Future[Mapping[TopicPartition, Any]] = Future()
+        hung = {self.leaders[partition.partition] for partition in wanted} & self.hung.keys()
+        if hung:
+            self.hung[min(hung)].append(lambda: self._answer(future, wanted))
+        else:
+            self._answer(future, wanted)
+        return future
 
     def wake(self, leader: int) -> None:
         for answer in self.hung.pop(leader):
             answer()
 
-    def _answer(self, future: Future[Any], number: int) -> None:
+    def _answer(self, future: Future[Any], wanted: list[TopicPartition]) -> None:
+        future.set_result({partition: self._told(partition.partition) for partition in wanted})
+
+    def _told(self, number: int) -> Any:
+        if self.leaders[number] in self.dead:
+            return SimpleNamespace(offset=OFFSET_INVALID)
         if self.known_epochs[number] < self.epochs[number]:
-            future.set_exception(KafkaException(KafkaError(KafkaError.FENCED_LEADER_EPOCH)))
-        else:
-            future.set_result(SimpleNamespace(offset=10 + number, timestamp=-1))
+            return KafkaError(KafkaError.FENCED_LEADER_EPOCH)
+        return SimpleNamespace(offset=10 + number, timestamp=-1)
 
 
 class Scene:
@@ -98,7 +99,7 @@ class Scene:
         )
 
     def ask(self, *splits: SplitId) -> ListedOffsets:
-        return self.requests.ask(dict.fromkeys(splits, OffsetSpec.latest()))
+        return self.requests.ask(dict.fromkeys(splits, LATEST))
 
     def ends(self, *splits: SplitId) -> dict[SplitId, int]:
         return {s: answer.offset for s, answer in self.ask(*splits).answers.items()}

@@ -23,6 +23,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_adapters.kafka import topics as kafka_topics
 from balanced_source_adapters.kafka.admin import KafkaAdmin
+from support.offsets_admin import together
 from support.stage import Stage, splits
 from support.world import kafka_source
 
@@ -40,7 +41,7 @@ def done(result: Any) -> Future[Any]:
 
 
 class Library:
-    """What `AdminClient` answers to a user without rights on some topics.
+    """What `OffsetsAdmin` answers to a user without rights on some topics.
 
     Each has one partition of 7 records.
     """
@@ -51,9 +52,9 @@ class Library:
     def __init__(self, _config: Mapping[str, Any]) -> None:
         """Nothing is connected."""
 
-    def _answer(self, topic: str, told: Any) -> Future[Any]:
+    def _told(self, topic: str, told: Any) -> Any:
         is_refused = topic in self.refused
-        return done(
+        return (
             KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
             if is_refused
             else told
@@ -66,13 +67,13 @@ class Library:
                 partitions=[SimpleNamespace(id=0)], topic_id="id", authorized_operations=rights
             )
 
-        return {name: self._answer(name, told(name)) for name in names}
+        return {name: done(self._told(name, told(name))) for name in names}
 
-    def list_offsets(
-        self, wanted: Mapping[TopicPartition, Any], **_: Any
-    ) -> Mapping[TopicPartition, Future[Any]]:
+    def list_together(
+        self, wanted: list[TopicPartition], **_: Any
+    ) -> Future[Mapping[TopicPartition, Any]]:
         told = SimpleNamespace(offset=7, timestamp=0, leader_epoch=1)
-        return {tp: self._answer(tp.topic, told) for tp in wanted}
+        return together({tp: self._told(tp.topic, told) for tp in wanted})
 
     def list_topics(self, *_: Any, **__: Any) -> Any:
         topic = SimpleNamespace(error=None, partitions={0: SimpleNamespace(leader=1)})
@@ -84,7 +85,7 @@ class Library:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka_client, "AdminClient", Library)
+    monkeypatch.setattr(kafka_client, "OffsetsAdmin", Library)
     monkeypatch.setattr(kafka_topics, "TopicCollection", list)
 
 

@@ -10,7 +10,6 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import Anchor, KafkaSplitId
@@ -24,6 +23,7 @@ from balanced_source_adapters.kafka.offsets import (
     Wanted,
     partition_of,
 )
+from balanced_source_adapters.kafka.offsets_admin import EARLIEST, LATEST, OffsetsAdmin
 from balanced_source_adapters.kafka.topics import Topic, TopicRequests
 
 REQUEST_TIMEOUT: Final = 10.0
@@ -86,7 +86,7 @@ class ClusterClient:
                 "stats_cb": self._notes.on_statistics,
                 "logger": _SILENT,
             }
-            self._admin = self._errors.admin = AdminClient(settings)
+            self._admin = self._errors.admin = OffsetsAdmin(settings)
         except KafkaException as error:
             raise self._errors.translated(error) from None  # it quotes values
         self._offsets = OffsetRequests(self._admin, self._isolation, timeout=REQUEST_TIMEOUT)
@@ -138,15 +138,15 @@ class ClusterClient:
 
         Raises an error with the other answers if a partition exists and does not answer.
         """
-        spec = OffsetSpec.earliest() if anchor is Anchor.EARLIEST else OffsetSpec.latest()
-        return self._answers(dict.fromkeys(split_ids, spec))
+        at = EARLIEST if anchor is Anchor.EARLIEST else LATEST
+        return self._answers(dict.fromkeys(split_ids, at))
 
     def high_watermarks(self, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
         """Return where each partition ends with the records of open transactions.
 
         Errors as of `ends`.
         """
-        wanted = dict.fromkeys(split_ids, OffsetSpec.latest())
+        wanted = dict.fromkeys(split_ids, LATEST)
         return self._offsets_in(self._uncommitted.ask(wanted))
 
     def tails(self, split_ids: Collection[SplitId]) -> dict[SplitId, Tail]:
@@ -154,7 +154,7 @@ class ClusterClient:
 
         Errors as of `ends`.
         """
-        listed = self._listed(dict.fromkeys(split_ids, OffsetSpec.latest()))
+        listed = self._listed(dict.fromkeys(split_ids, LATEST))
         tails = {
             s: Tail(offset=a.offset, leader_epoch=_epoch(a.leader_epoch))
             for s, a in listed.answers.items()
@@ -170,7 +170,7 @@ class ClusterClient:
 
         A partition that does not answer is an error: no record would be an answer.
         """
-        answers = self._answers({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        answers = self._answers(millis)
         if silent := sorted(millis.keys() - answers.keys()):
             raise unanswered(self._cluster, silent)
         return {s: offset for s, offset in answers.items() if offset >= 0}
@@ -180,7 +180,7 @@ class ClusterClient:
 
         None if there is none, left out if unknown.
         """
-        listed = self._listed({s: OffsetSpec.for_timestamp(ms) for s, ms in millis.items()})
+        listed = self._listed(millis)
         if listed.errors and not listed.answers:
             raise self._errors.unanswered(listed)
         answers = listed.answers.items()

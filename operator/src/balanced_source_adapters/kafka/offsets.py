@@ -14,10 +14,11 @@ after any error.
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -26,9 +27,9 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import OffsetSpec
 
 from balanced_source.api import SplitId
+from balanced_source_adapters.kafka.offsets_admin import OffsetsAdmin
 
 PATIENCE: Final = 1.0
 """Seconds to wait for a leader after the first one has answered; longer for one that was slow
@@ -56,7 +57,10 @@ _UNANSWERED: Final = frozenset(
 )
 """Errors that the client library makes up while a broker says nothing."""
 
-Wanted: TypeAlias = Mapping[SplitId, OffsetSpec]
+_NO_LEADERS: Final[Mapping[int, int]] = MappingProxyType({})
+
+Wanted: TypeAlias = Mapping[SplitId, int]
+"""What is asked of each partition: `EARLIEST`, `LATEST`, or a time in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +76,47 @@ class ListedOffsets:
     errors: Mapping[SplitId, KafkaError]
 
 
+class _Groups(NamedTuple):
+    """Whom to ask for what.
+
+    Attributes:
+        leaders: what was known of the cluster.
+        wanted: what was to be asked.
+        groups: the partitions of each leader, with what is asked of them, and their splits; the
+            leader is negative while a partition has none.
+        unknown: splits whose partitions do not exist as far as is known.
+    """
+
+    leaders: Mapping[str, Mapping[int, int]]
+    wanted: Wanted
+    groups: Mapping[int, Mapping[TopicPartition, SplitId]]
+    unknown: Collection[SplitId]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Request:
-    """A call for the partitions of one leader.
+    """A call for the partitions of one leader, which are answered together.
 
-    The client library completes all its futures at once.
+    Attributes:
+        leader: number of the broker.
+        splits: that were asked for, by their partitions.
+        future: see `OffsetsAdmin.list_together`.
     """
 
     leader: int
-    futures: Mapping[SplitId, Future[Any]]
+    splits: Mapping[TopicPartition, SplitId]
+    future: Future[Mapping[TopicPartition, Any]]
 
-    @property
-    def head(self) -> Future[Any]:
-        return next(iter(self.futures.values()))
+    def answers(self) -> Iterator[tuple[SplitId, Any]]:
+        """What the leader has answered for each split, or a KafkaError."""
+        found = _answers_of(self.future)
+        if found is None or isinstance(found, KafkaError):
+            error = no_leader(self.leader) if found is None else found
+            return ((split_id, error) for split_id in self.splits.values())
+        return (
+            (split_id, no_leader(self.leader) if _is_missing(it := found.get(partition)) else it)
+            for partition, split_id in self.splits.items()
+        )
 
 
 class _Leaders:
@@ -113,7 +145,7 @@ class _Leaders:
     def note_sent(self, request: _Request) -> None:
         """Watch a request that was just sent."""
         began = self._clock()
-        request.head.add_done_callback(
+        request.future.add_done_callback(
             lambda future: self._note_done(request.leader, began, future)
         )
 
@@ -125,17 +157,17 @@ class _Leaders:
         with self._lock:
             # If all of them failed last time there is no one else to wait for.
             trusted = [r for r in requests if r.leader not in self._suspects] or list(requests)
-        wait([r.head for r in trusted], self._longest, FIRST_COMPLETED)
-        if late := [r for r in trusted if not r.head.done()]:
-            wait([r.head for r in late], max(self._patience_for(r.leader) for r in late))
+        wait([r.future for r in trusted], self._longest, FIRST_COMPLETED)
+        if late := [r for r in trusted if not r.future.done()]:
+            wait([r.future for r in late], max(self._patience_for(r.leader) for r in late))
         with self._lock:
             self._pending = {n: f for n, f in self._pending.items() if not f.done()}
             for request in requests:
-                if not request.head.done():
+                if not request.future.done():
                     # The next call does not wait for this leader, so a dead broker costs its
                     # patience once.
                     self._suspects.add(request.leader)
-                    self._pending[request.leader] = request.head
+                    self._pending[request.leader] = request.future
 
     def _patience_for(self, leader: int) -> float:
         with self._lock:
@@ -164,7 +196,7 @@ class OffsetRequests:
 
     def __init__(
         self,
-        admin: Any,
+        admin: OffsetsAdmin,
         isolation: IsolationLevel,
         *,
         timeout: float,
@@ -179,13 +211,15 @@ class OffsetRequests:
         self._clock = clock
         self._brokers = _Leaders(patience, timeout, clock)
         self._lock = threading.Lock()
-        self._leaders: dict[str, Mapping[int, int]] = {}
+        self._leaders: Mapping[str, Mapping[int, int]] = {}
+        self._grouped = _Groups({}, {}, {}, ())
         self._due_at: dict[SplitId, tuple[float, float]] = {}
 
     def ask(self, wanted: Wanted) -> ListedOffsets:
         """Return offsets of partitions, after a second try with newer metadata where none came."""
         # There is a call per leader, so the leaders must be known first.
-        failed = self._renew((s for s in wanted if self._leader(s) is None), self._timeout)
+        unknown = self._by_leader(wanted).unknown
+        failed = self._renew(unknown, self._timeout) if unknown else {}
         listed = self._asked(wanted)
         # Nearly always, and a driver asks up to 50 times a second.
         if len(listed.answers) == len(wanted) and not self._due_at:
@@ -208,12 +242,22 @@ class OffsetRequests:
             errors={s: e for s, e in errors.items() if s not in listed.answers},
         )
 
-    def _leader(self, split_id: SplitId) -> int | None:
-        """None if the partition does not exist, as far as is known.
-
-        Negative while it has no leader.
-        """
-        return self._leaders.get(str(split_id[1]), {}).get(int(split_id[2]))
+    def _by_leader(self, wanted: Wanted) -> _Groups:
+        # As a rule the same is asked again and again.
+        known, leaders = self._grouped, self._leaders
+        if known.leaders is leaders and known.wanted == wanted:
+            return known
+        groups: dict[int, dict[TopicPartition, SplitId]] = {}
+        unknown: list[SplitId] = []
+        for split_id, at in wanted.items():
+            topic, number = str(split_id[1]), int(split_id[2])
+            leader = leaders.get(topic, _NO_LEADERS).get(number)
+            if leader is None:
+                unknown.append(split_id)
+            else:
+                groups.setdefault(leader, {})[TopicPartition(topic, number, at)] = split_id
+        self._grouped = found = _Groups(leaders, wanted, groups, unknown)
+        return found
 
     # --- metadata ---------------------------------------------------------------------------------
 
@@ -251,14 +295,19 @@ class OffsetRequests:
             topic = (everything or self._metadata(name, timeout)).get(name)
             if topic is None or topic.error is not None:
                 # Gone, or not described now: the known leaders may be those of a former topic.
-                self._leaders.pop(name, None)
+                self._note_leaders(name, {})
                 if topic is not None and topic.error.code() not in NOT_THERE:
                     errors[name] = topic.error
             else:
-                self._leaders[name] = {
-                    number: partition.leader for number, partition in topic.partitions.items()
-                }
+                numbers = topic.partitions.items()
+                self._note_leaders(name, {number: one.leader for number, one in numbers})
         return errors
+
+    def _note_leaders(self, topic: str, leaders: Mapping[int, int]) -> None:
+        # A new table, so that `_by_leader` notices.
+        with self._lock:
+            others = {name: known for name, known in self._leaders.items() if name != topic}
+            self._leaders = {**others, topic: leaders} if leaders else others
 
     def _metadata(self, topic: str | None, timeout: float) -> Mapping[str, Any]:
         topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=timeout).topics
@@ -267,44 +316,39 @@ class OffsetRequests:
     # --- offsets ----------------------------------------------------------------------------------
 
     def _asked(self, wanted: Wanted) -> ListedOffsets:
-        groups: dict[int, dict[SplitId, OffsetSpec]] = {}
-        for split_id, spec in wanted.items():
-            if (leader := self._leader(split_id)) is not None:
-                groups.setdefault(leader, {})[split_id] = spec
+        groups = self._by_leader(wanted).groups
         # A request to a leader that is late would queue up behind the one that still waits.
-        silent = [leader for leader in groups if leader < 0 or self._brokers.is_late(leader)]
-        errors = {s: no_leader(leader) for leader in silent for s in groups.pop(leader)}
-        requests = [self._sent(leader, group) for leader, group in groups.items()]
+        silent = {leader for leader in groups if leader < 0 or self._brokers.is_late(leader)}
+        errors = {s: no_leader(leader) for leader in silent for s in groups[leader].values()}
+        requests = [self._sent(n, group) for n, group in groups.items() if n not in silent]
         if requests:
             self._brokers.wait(requests)
         answers: dict[SplitId, Any] = {}
         for request in requests:
-            for split_id, future in request.futures.items():
-                found = _answer_of(future, request.leader)
+            for split_id, found in request.answers():
                 if not isinstance(found, KafkaError):
                     answers[split_id] = found
                 elif found.code() not in NOT_THERE:
                     errors[split_id] = found
-        return ListedOffsets(answers={s: answers[s] for s in wanted if s in answers}, errors=errors)
+        if len(requests) > 1:
+            answers = {s: answers[s] for s in wanted if s in answers}
+        return ListedOffsets(answers=answers, errors=errors)
 
-    def _sent(self, leader: int, group: Wanted) -> _Request:
-        partitions = {partition_of(s): s for s in group}
-        futures = self._admin.list_offsets(
-            {partition: group[s] for partition, s in partitions.items()},
-            isolation_level=self._isolation,
-            request_timeout=self._timeout,
+    def _sent(self, leader: int, group: Mapping[TopicPartition, SplitId]) -> _Request:
+        future = self._admin.list_together(
+            list(group), isolation=self._isolation, timeout=self._timeout
         )
-        request = _Request(
-            leader=leader, futures={partitions[p]: future for p, future in futures.items()}
-        )
+        request = _Request(leader=leader, splits=group, future=future)
         self._brokers.note_sent(request)
         return request
 
 
-def has_answered(future: Future[Any]) -> bool:
+def has_answered(future: Future[Mapping[TopicPartition, Any]]) -> bool:
     """Whether a broker has said something, be it that it refuses."""
-    found = _answer_of(future, 0)
-    return not isinstance(found, KafkaError) or found.code() not in _UNANSWERED
+    found = _answers_of(future)
+    if found is None or isinstance(found, KafkaError):
+        return found is not None and found.code() not in _UNANSWERED
+    return any(not _is_missing(it) and not _is_unanswered(it) for it in found.values())
 
 
 def no_leader(leader: int) -> KafkaError:
@@ -319,13 +363,23 @@ def partition_of(split_id: SplitId) -> TopicPartition:
     return TopicPartition(str(split_id[1]), int(split_id[2]))
 
 
-def _answer_of(future: Future[Any], leader: int) -> Any:
-    """What a leader has answered, or a KafkaError."""
+def _answers_of(
+    future: Future[Mapping[TopicPartition, Any]],
+) -> Mapping[TopicPartition, Any] | KafkaError | None:
+    """What a leader has answered; None: nothing yet."""
     try:
-        found = future.result(0)
+        return future.result(0)
     except TimeoutError:
-        return no_leader(leader)
+        return None
     except KafkaException as error:
-        return error.args[0]
-    # What the client library says of a partition if its leader was not reached.
-    return no_leader(leader) if found.offset == OFFSET_INVALID else found
+        found: KafkaError = error.args[0]
+        return found
+
+
+def _is_missing(found: Any) -> bool:
+    """Whether this is no answer: what the client library says if the leader was not reached."""
+    return found is None or (not isinstance(found, KafkaError) and found.offset == OFFSET_INVALID)
+
+
+def _is_unanswered(found: Any) -> bool:
+    return isinstance(found, KafkaError) and found.code() in _UNANSWERED
