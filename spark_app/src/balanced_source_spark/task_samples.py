@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from balanced_source.host.cutting import length
 from balanced_source.host.reader_figures import TaskSample
-from balanced_source_spark.heap import freed_memory
+from balanced_source_spark.heap import worker_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,8 @@ class MeasuringReader:
         """See `balanced_source_spark.contract.half.TaskReader`."""
         batches = self.reader.read(partition)
         # A batch query has no one to tell.
-        return batches if partition.samples is None else _measured(batches, partition)
+        yield from batches if partition.samples is None else _measured(batches, partition)
+        worker_memory.note_task()
 
 
 def measuring(make: "Callable[[], TaskReader]") -> "TaskReader":
@@ -104,7 +105,6 @@ def _measured(
         before = time.perf_counter()
         downstream += before - now
     source += time.perf_counter() - before
-    freed_memory.note_task()
     # Only at the end: a task that fails has delivered nothing.
     _send(
         partition,
