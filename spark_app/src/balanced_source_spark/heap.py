@@ -10,8 +10,8 @@ worker of Spark lives for days, and would grow by tens of MiB in its first hours
 given back to the system once in a while.
 
 Spark collects garbage after each task, and the collector then looks at every object: at those of
-all modules too, which stay. That was half of what a small task took. So the objects that are in use at
-the end of the first task are set aside.
+all modules too, which stay. That was half of what a small task took. So the objects that are in use
+at the end of the first task are set aside.
 
 Tasks import this, so it imports little.
 """
