@@ -163,7 +163,7 @@ class Registration:
     def _broken(self, what: str) -> ConnectorError:
         return ConnectorError(
             f"connector {self.kind!r} of {self.package} is broken: {what}. Install a release that"
-            " fits this one"
+            " fits this one, or report this to the authors of the package"
         )
 
 

@@ -49,13 +49,18 @@ class BalancedDataSource(DataSource):
 
         return BalancedBatchReader(parse_options(self.options, is_batch=True, schema=schema))
 
-    @plain_errors()
     def streamReader(self, schema: StructType) -> Any:
+        """Return a reader that fails where there can be no other one: see `FailedReader`."""
         with quick_imports():
             from balanced_source_spark.options import parse_options
             from balanced_source_spark.stream_reader import BalancedStreamReader
 
-            return BalancedStreamReader(parse_options(self.options, schema=schema))
+            try:
+                return BalancedStreamReader(parse_options(self.options, schema=schema))
+            except Exception as error:  # noqa: BLE001 - raised by the reader
+                from balanced_source_spark.failed_reader import FailedReader
+
+                return FailedReader(error)
 
 
 def register(spark: SparkSession) -> None:

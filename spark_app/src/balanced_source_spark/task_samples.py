@@ -29,6 +29,9 @@ LARGEST: Final = 512
 _LONGEST: Final = 1e9
 """Seconds that no task takes."""
 
+_MOST: Final = 2**63 - 1
+"""Largest whole number in a datagram."""
+
 _NONE: Final = -1.0
 """Stands for no time."""
 
@@ -66,7 +69,10 @@ def encoded(sample: TaskSample, token: str) -> bytes:
     Binary: planning takes one per task and micro-batch, and text costs several times as much.
     """
     first = _NONE if sample.first is None else sample.first
-    numbers = sample.reader, sample.extent, sample.records, sample.size
+    # Positions have no largest value: of a longer range the figure is too small.
+    numbers = [
+        min(number, _MOST) for number in (sample.reader, sample.extent, sample.records, sample.size)
+    ]
     return token.encode() + _NUMBERS.pack(*numbers, sample.source, sample.downstream, first)
 
 

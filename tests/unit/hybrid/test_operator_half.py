@@ -174,6 +174,7 @@ UNKNOWN: dict[str, Any] = {"custom": {"connector": "tapes", "config": {}}}
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.scenario("Q6")
 def test_a_part_whose_connector_is_not_installed_is_named(number: int) -> None:
+    """By the operator and by ``validate``."""
     given = parts(after=None)
     given[number] = UNKNOWN
 
@@ -212,6 +213,8 @@ class FailingHalf(FilesOperatorHalf):
 def test_a_mistake_of_the_connector_of_a_part_names_connector_and_part(
     monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
+    """Whatever the operator asks of it."""
+
     def of(kind: str) -> Any:
         return FailingHalf(method) if kind == "files" else half_of(kind)
 

@@ -1,5 +1,6 @@
 """`SourceReaderBase` in its three shapes, with threads and without."""
 
+import re
 import threading
 
 import pytest
@@ -84,6 +85,27 @@ def test_a_returned_split_is_not_confused_with_the_removed_one(make: Make) -> No
 
     scene.read_to_the_end()
     assert scene.of("a") == [0, 1, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("fetched", "says"),
+    [
+        (None, "fetch of Careless returned a NoneType, and RecordsBySplits"),
+        (RecordsBySplits({("a",): [0], ("typo",): [1]}), "records of split ('typo',), which"),
+    ],
+)
+def test_a_split_reader_that_returns_something_else_is_said(fetched: object, says: str) -> None:
+    """Records of a split that the reader was never given would be lost in silence."""
+
+    class Careless(NumbersReader):
+        def fetch(self) -> RecordsBySplits[int]:
+            return fetched  # type: ignore[return-value]
+
+    scene = Scene(lambda _: InlineFetchers(Careless))
+    scene.reader.add_splits([A])
+
+    with pytest.raises(ContractViolationError, match=re.escape(says)):
+        scene.read_to_the_end()
 
 
 @pytest.mark.scenario("H8", "H9")

@@ -157,5 +157,12 @@ def test_times_are_finite_numbers(which: str, wrong: float) -> None:
     assert decoded(encoded(TaskSample(reader=0, **{which: wrong}), "t"), "t") is None
 
 
+def test_a_range_of_any_length_has_a_sample() -> None:
+    """Positions may be times with a sequence, of which each range is astronomically long."""
+    found = decoded(encoded(TaskSample(reader=0, extent=2**70, records=5), "t"), "t")
+
+    assert found == TaskSample(reader=0, extent=2**63 - 1, records=5)
+
+
 def test_counts_are_not_negative() -> None:
     assert decoded(encoded(TaskSample(reader=0, records=-1), "t"), "t") is None

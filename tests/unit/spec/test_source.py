@@ -14,6 +14,7 @@ from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.choice import choice_of
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts, half_of
 from balanced_source_operator.kafka.half import KafkaOperatorHalf
+from balanced_source_operator.spec import crd as crd_module
 from balanced_source_operator.spec.crd import structural_schema
 from balanced_source_operator.spec.source import BRANCHES
 from balanced_source_operator.validation.manifest import check_spec
@@ -138,6 +139,25 @@ def test_a_branch_of_its_own_is_the_same_as_a_custom_source(
     )
     with pytest.raises(ValidationError, match="set exactly one of: files, kafka, custom"):
         BOTH.model_validate({"folders": FILES, "files": FILES})
+
+
+def test_an_installed_connector_changes_the_crd_only_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By ``balanced-source crd --with folders``."""
+    others = Connectors([Registration(kind="folders", reference="a:b", package="p")])
+    monkeypatch.setattr(choice_module, "installed", lambda: others)
+    monkeypatch.setattr(crd_module, "half_of", lambda _: FilesHalf())
+
+    def branches(*connectors: str) -> dict[str, Any]:
+        (version,) = crd_module.custom_resource_definition(connectors)["spec"]["versions"]
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        found: dict[str, Any] = spec["properties"]["source"]["properties"]
+        return found
+
+    assert branches().keys() | {"folders"} == branches("folders").keys()
+    assert "folders" not in branches()
+    assert branches("folders")["folders"]["properties"].keys() == {"folder"}
 
 
 def test_an_error_about_the_connector_points_to_its_name() -> None:

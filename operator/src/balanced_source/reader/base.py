@@ -58,6 +58,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
         self._gets_more = True
         self._drained: set[SplitId] = set()
         self._brought: set[SplitId] = set()
+        self._added: set[SplitId] = set()
 
     # --- what a connector adds --------------------------------------------------------------------
 
@@ -118,6 +119,7 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
                     f"reader {self.context.subtask_id} has split {split.split_id} already"
                 )
             self._states[split.split_id] = self.initialized_state(split)
+            self._added.add(split.split_id)
             self._without_output.add(split.split_id)
             self._generations[split.split_id] = self._last_generation
         self._fetchers.add_splits(tuple(splits), self._last_generation)
@@ -176,6 +178,12 @@ class SourceReaderBase(SourceReader[T, SplitT], Generic[E, T, SplitT, StateT]):
     def _next_split(self, output: ReaderOutput[T]) -> bool:
         assert self._fetched is not None  # noqa: S101 - the caller has looked
         self._current = self._fetched.records.next_split()
+        # Dropped, as records of a split that was taken away are, they would be lost in silence.
+        if self._current is not None and self._current not in self._added:
+            raise ContractViolationError(
+                f"fetch returned records of split {self._current}, which this reader was never"
+                " given"
+            )
         if self._current is not None and self._is_mine(self._current):
             self._output = output.create_output_for_split(self._current)
             self._brought.add(self._current)

@@ -184,7 +184,15 @@ class SplitFetcher(Generic[E, SplitT]):
             self.reader.handle_splits_changes(change)
         if turn.to_pause or turn.to_resume:
             self.reader.pause_or_resume_splits(turn.to_pause, turn.to_resume)
-        return Fetched(self.reader.fetch(), turn.generations) if turn.is_fetching else None
+        if not turn.is_fetching:
+            return None
+        records: object = self.reader.fetch()
+        if not isinstance(records, RecordsWithSplitIds):
+            raise ContractViolationError(
+                f"fetch of {type(self.reader).__name__} returned a {type(records).__name__}, and"
+                " RecordsBySplits, or other RecordsWithSplitIds, were expected"
+            )
+        return Fetched(records, turn.generations)
 
     def end(self, fetched: Fetched[E] | None) -> None:
         """Take note of finished splits.

@@ -78,6 +78,9 @@ def rejected(name: str, message: str) -> InvalidSpecError:
     return InvalidSpecError(message, field=f"option {name}")
 
 
+UNKNOWN: Final = "options"
+"""Field of an error about options that do not exist."""
+
 _PAGE: Final = "reference/options/"
 
 
@@ -152,7 +155,7 @@ def _unknown(names: Sequence[str], known: Iterable[Option], where: str) -> Inval
             " options",
         )
     hints = [f"{shown(name)}{_hint(name, known)}" for name in names[:SHOWN]]
-    return InvalidSpecError(f"unknown option {', '.join(hints)}. {where}", field="options")
+    return InvalidSpecError(f"unknown option {', '.join(hints)}. {where}", field=UNKNOWN)
 
 
 def _hint(name: str, known: Iterable[Option]) -> str:

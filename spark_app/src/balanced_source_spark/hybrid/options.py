@@ -1,24 +1,28 @@
 """Reads the options of the hybrid source. Keys of the mappings are lower case."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.api import Measure, Source
 from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source.names import shown
 from balanced_source_adapters.connectors import installed
 from balanced_source_spark.contract.half import AnyHalf, Choices, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.half_answers import asked
-from balanced_source_spark.contract.option_table import Option, check_options, rejected
+from balanced_source_spark.contract.option_table import UNKNOWN, Option, check_options, rejected
 from balanced_source_spark.contract.secrets import QuerySecrets
 
 START: Final = "startAfter"
 
 _SHARED: Final = ("columns", "secretsdir", "statedir")
 """Options of the query that count for each part."""
+
+_OPTION: Final = "option "
+"""How the field of an error about an option begins."""
 
 _COLUMNS: Final = ("topic", "partition", "offset")
 """Members of ``startAfter.offsets``, which are also the columns by default."""
@@ -58,6 +62,23 @@ class GivenPart:
     start: Measure | None
 
 
+@contextmanager
+def _of_part(number: int) -> Iterator[None]:
+    """Name the part in errors about one of its options, or about its connector."""
+    place = f"parts[{number}]"
+    try:
+        yield
+    except InvalidSpecError as error:
+        message = str(error).removeprefix(f"{error.field}: ")
+        if error.field == UNKNOWN:
+            raise rejected(place, message) from error
+        if not error.field.startswith(_OPTION) or place in error.field:
+            raise
+        raise rejected(f"{place}.{error.field.removeprefix(_OPTION)}", message) from error
+    except ConnectorError as error:
+        raise ConnectorError(f"{_OPTION}{place}: {error}") from error
+
+
 def given_parts(options: Mapping[str, str]) -> tuple[GivenPart, ...]:
     """Return the parts in the options of a query.
 
@@ -77,20 +98,20 @@ def part_reads(options: Mapping[str, str]) -> tuple[PartRead, ...]:
         InvalidSpecError: names the option.
     """
     parts, is_embedded = given_parts(options), _is_embedded(options)
-    for part in parts:
+    names = names_of([part.kind for part in parts])
+    return tuple(
+        _read(name, part, is_embedded=is_embedded) for name, part in zip(names, parts, strict=True)
+    )
+
+
+def _read(name: str, part: GivenPart, *, is_embedded: bool) -> PartRead:
+    with _of_part(part.number):
         own: Sequence[Option] | None = asked(part.kind, part.half, "options")
         if own is not None:
             written = {name: value for name, value in part.options.items() if name not in _SHARED}
             check_options(written, own, is_embedded=is_embedded)
-    names = names_of([part.kind for part in parts])
-    return tuple(
-        PartRead(
-            name=name,
-            kind=part.kind,
-            read=asked(part.kind, part.half, "read_options", part.options),
-        )
-        for name, part in zip(names, parts, strict=True)
-    )
+        read = asked(part.kind, part.half, "read_options", part.options)
+    return PartRead(name=name, kind=part.kind, read=read)
 
 
 def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
@@ -106,9 +127,11 @@ def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
         )
     parts = given_parts(options)
     own = replace(choices, is_part=True)
-    sources: list[tuple[Source[Any, Any], Measure | None]] = [
-        (asked(part.kind, part.half, "source", part.options, own), part.start) for part in parts
-    ]
+    sources: list[tuple[Source[Any, Any], Measure | None]] = []
+    for part in parts:
+        with _of_part(part.number):
+            made = asked(part.kind, part.half, "source", part.options, own)
+        sources.append((made, part.start))
     return checked_hybrid(sources, field="option parts")
 
 
@@ -119,8 +142,12 @@ def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
         InvalidSpecError: two parts have.
     """
     parts = given_parts(options)
-    made = [asked(part.kind, part.half, "secrets", part.options) for part in parts]
-    found: list[QuerySecrets] = [secrets for secrets in made if secrets.given]
+    found: list[QuerySecrets] = []
+    for part in parts:
+        with _of_part(part.number):
+            secrets = asked(part.kind, part.half, "secrets", part.options)
+        if secrets.given:
+            found.append(secrets)
     if len(found) > 1:
         raise rejected(
             "parts", "two parts have secrets among their options: put them into files of secretsDir"
@@ -151,10 +178,12 @@ def _part(number: int, entry: Mapping[str, Any], shared: Mapping[str, str]) -> G
         for name, value in entry.items()
         if name not in ("connector", START)
     }
+    with _of_part(number):
+        half = half_of(kind)
     return GivenPart(
         number=number,
         kind=kind,
-        half=_ranges(half_of(kind), kind, number),
+        half=_ranges(half, kind, number),
         options={**shared, **written},
         start=_start(entry.get(START), number),
     )

@@ -1,0 +1,70 @@
+"""Options of a hybrid source: which part an error is about, and where it can be seen."""
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
+from balanced_source_spark.data_source import BalancedDataSource
+from balanced_source_spark.failed_reader import FailedReader
+from balanced_source_spark.hybrid.options import part_reads
+
+FILES: dict[str, Any] = {
+    "connector": "files",
+    "path": "/data/in",
+    "fileFormat": "parquet",
+    "schema": "value BINARY",
+    "metadataColumns": False,
+}
+KAFKA: dict[str, Any] = {
+    "connector": "kafka",
+    "kafka.bootstrap.servers": "b:1",
+    "subscribe": "orders",
+    "columns": "value",
+}
+
+
+def options(*parts: dict[str, Any]) -> dict[str, str]:
+    return {"connector": "hybrid", "parts": json.dumps(parts)}
+
+
+@pytest.mark.parametrize(
+    ("part", "field"),
+    [
+        ({"connector": "files"}, "option parts[1].paths"),
+        ({**KAFKA, "startingOffsets": "soon"}, "option parts[1].startingOffsets"),
+        ({**KAFKA, "subscripe": "orders"}, "option parts[1]"),
+    ],
+)
+def test_an_option_of_a_part_is_named_with_its_part(part: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        BalancedDataSource(options(FILES, part)).schema()
+
+    assert caught.value.field == field
+    assert str(caught.value).startswith(f"{field}: ")
+    assert str(caught.value).count("option ") <= 2
+
+
+def test_a_part_whose_connector_is_not_installed_is_named() -> None:
+    with pytest.raises(ConnectorError, match=r"option parts\[0\]: no connector of kind .tapes."):
+        part_reads(options({"connector": "tapes"}, KAFKA))
+
+
+def test_a_query_that_cannot_be_read_says_why_at_spark_s_first_question() -> None:
+    """Spark's planning process would hide what `streamReader` raises."""
+    reader = BalancedDataSource(options(FILES, KAFKA)).streamReader(StructType())
+
+    assert isinstance(reader, FailedReader)
+    for ask in (
+        reader.initialOffset,
+        lambda: reader.latestOffset({}, None),
+        lambda: reader.partitions({}, {}),
+        lambda: list(reader.read(None)),
+        pickle.loads(pickle.dumps(reader)).initialOffset,  # noqa: S301 - made here
+    ):
+        with pytest.raises(BalancedSourceError, match="option stateDir: is missing"):
+            ask()
+    reader.stop()
