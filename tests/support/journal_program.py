@@ -1,5 +1,7 @@
 """Reads logs into a folder of JSON files, one per micro-batch, with two actions in each.
 
+The trigger is ``now``, ``once``, ``batch`` for a query that is no stream, or a time.
+
 ``python journal_program.py FOLDER MASTER TRIGGER option=value …``. Options of the sink begin with
 ``sink.``. It notes in `unequal` when the two actions differ.
 """
@@ -45,6 +47,10 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
         for name in list(given)
         if name.startswith("sink.")
     }
+    if trigger == "batch":
+        reader = spark.read.format("balanced").option("connector", "httplog").options(**given)
+        write(reader.load(), 0)
+        return
     rows = (
         spark.readStream.format("balanced").option("connector", "httplog").options(**given).load()
     )
@@ -53,11 +59,13 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
         .options(**sink)
         .option("checkpointLocation", str(out / "checkpoint"))
     )
-    timed = (
-        writer.trigger(availableNow=True)
-        if trigger == "now"
-        else writer.trigger(processingTime=trigger)
-    )
+    match trigger:
+        case "now":
+            timed = writer.trigger(availableNow=True)
+        case "once":
+            timed = writer.trigger(once=True)
+        case _:
+            timed = writer.trigger(processingTime=trigger)
     timed.start().awaitTermination()
 
 

@@ -51,6 +51,10 @@ class Program:
     def check(self) -> None:
         assert self._process.poll() is None, f"it has ended with {self._process.returncode}"
 
+    def wait_for_its_end(self) -> None:
+        """Wait until it has ended without an error."""
+        assert self._process.wait(PATIENCE) == 0
+
     def kill(self) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             for child in psutil.Process(self._process.pid).children(recursive=True):

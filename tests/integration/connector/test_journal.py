@@ -84,6 +84,11 @@ class Scene:
             "both actions of a micro-batch have the same rows"
         )
 
+    def wait_for_the_end(self) -> None:
+        """Wait until the query has ended by itself, with everything that there was."""
+        self._programs[-1].wait_for_its_end()
+        assert self.delivered() == self._api.entries, "each entry once"
+
     def grow_until_refused(self) -> None:
         def is_refused() -> bool:
             self.grow(1)
@@ -148,6 +153,28 @@ def test_every_kill_leaves_each_entry_once(scene: Scene) -> None:
     scene.start()
     scene.wait_read()
     assert scene.batches().items() >= before.items(), "the replay is what the sink had"
+
+
+@pytest.mark.timeout(900)
+def test_queries_that_end_by_themselves_read_what_there_is_and_the_next_one_goes_on(
+    scene: Scene,
+) -> None:
+    for trigger in ("now", "once", "now"):
+        scene.start(trigger=trigger)
+        scene.wait_for_the_end()
+        scene.grow(40)
+
+    scene.start()
+    scene.wait_read()
+
+
+@pytest.mark.timeout(900)
+def test_a_batch_query_reads_each_entry_once(scene: Scene) -> None:
+    scene.fault("kill-task-after-seal")
+    scene.start(trigger="batch")
+    scene.wait_for_the_end()
+
+    assert not (scene.faults / "kill-task-after-seal").exists(), "it has happened"
 
 
 ASYNCHRONOUS = (
