@@ -156,7 +156,7 @@ def test_every_kill_leaves_each_entry_once(scene: Scene) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_queries_that_end_by_themselves_read_what_there_is_and_the_next_one_goes_on(
+def test_queries_that_end_by_themselves_read_what_there_is_and_the_next_one_continues(
     scene: Scene,
 ) -> None:
     for trigger in ("now", "once", "now"):
