@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+ENDINGS: Final = (KeyboardInterrupt, GeneratorExit)
+"""Exceptions that are no mistake: who calls has ended the work."""
+
 _LIBRARY: Final = "balanced_source"
 """Top-level module of the library, which connectors call and which checks what they bring."""
 
@@ -104,9 +107,10 @@ def explained(kind: str, where: str) -> Iterator[None]:
     """
     try:
         yield
-    except BalancedSourceError:
+    except (BalancedSourceError, *ENDINGS):
         raise
-    except (Exception, SystemExit) as error:
+    # Also a SystemExit, and what a cancelled call of asyncio raises.
+    except BaseException as error:
         raise mistake(kind, where, error) from error
 
 

@@ -1,5 +1,6 @@
 """A mistake of a connector's pure half names the connector, in every process that runs it."""
 
+import asyncio
 import sys
 import types
 from collections.abc import Callable
@@ -30,7 +31,13 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters import connectors
 from balanced_source_adapters.connectors import Connectors, Registration
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
-from balanced_source_adapters.mistakes import call_error, expect_texts, named, of_connector
+from balanced_source_adapters.mistakes import (
+    call_error,
+    expect_texts,
+    explained,
+    named,
+    of_connector,
+)
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
@@ -141,6 +148,19 @@ def test_an_enumerator_that_fails_is_named(error: BaseException) -> None:
     assert isinstance(found, ConnectorError)
     assert str(found).startswith(f"{PACKAGE} failed in do: {in_short(error)}. Report")
     assert "Report this to the authors of the package, with the traceback" in str(found)
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), asyncio.CancelledError()])
+def test_whatever_a_method_raises_is_a_sentence(error: BaseException) -> None:
+    says = f"failed in read: {type(error).__name__}"
+    with pytest.raises(ConnectorError, match=says), explained("odd", "read"):
+        raise error
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt(), GeneratorExit()])
+def test_who_ends_the_work_is_no_mistake(ending: BaseException) -> None:
+    with pytest.raises(type(ending)), explained("odd", "read"):
+        raise ending
 
 
 def test_a_broken_contract_is_named() -> None:
