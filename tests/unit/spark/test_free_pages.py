@@ -1,4 +1,4 @@
-"""Worker processes give back what they have freed."""
+"""Worker processes give back what they have freed, and spare the collector what stays."""
 
 import gc
 import platform

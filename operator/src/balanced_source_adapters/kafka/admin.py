@@ -217,14 +217,14 @@ class KafkaAdmin:
             tails, failure = error.answers, error
         memory = self._memory(client)
         ends = _joined(tails, memory.recall())
-        if failure is None and len(ends) == len(listed) and are_continued(marks, ends):
-            return ends
         # A partition that is missing now, or has another leader, may be of a new topic.
         if len(ends) < len(listed) or not are_continued(marks, ends):
             topics, refusal = _described(client, {KafkaSplitId.of(s).topic for s in tails})
             ids, failure = {n: t.topic_id for n, t in topics.items()}, refusal or failure
             memory.keep(ids)
             ends = _joined(tails, ids)
+        elif failure is None:
+            return ends  # nearly always; what continues its mark needs no check
         answers = {**ends, **self._checked(cluster, ends, doubtful(marks, ends))}
         if failure is not None:
             failure.answers = answers

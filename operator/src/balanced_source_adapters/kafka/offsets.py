@@ -245,7 +245,8 @@ class OffsetRequests:
     def _by_leader(self, wanted: Wanted) -> _Groups:
         # As a rule the same is asked again and again.
         known, leaders = self._grouped, self._leaders
-        if known.leaders is leaders and known.wanted == wanted:
+        is_same = known.wanted is wanted or known.wanted == wanted
+        if known.leaders is leaders and is_same:
             return known
         groups: dict[int, dict[TopicPartition, SplitId]] = {}
         unknown: list[SplitId] = []

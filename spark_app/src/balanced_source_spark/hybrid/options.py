@@ -43,6 +43,23 @@ class PartRead:
     read: Any
 
 
+@contextmanager
+def _of_part(number: int) -> Iterator[None]:
+    """Name the part in errors about one of its options, or about its connector."""
+    place = f"parts[{number}]"
+    try:
+        yield
+    except InvalidSpecError as error:
+        message = str(error).removeprefix(f"{error.field}: ")
+        if error.field == UNKNOWN:
+            raise rejected(place, message) from error
+        if not error.field.startswith(_OPTION) or place in error.field:
+            raise
+        raise rejected(f"{place}.{error.field.removeprefix(_OPTION)}", message) from error
+    except ConnectorError as error:
+        raise ConnectorError(f"{_OPTION}{place}: {error}") from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenPart:
     """A part as the user has written it.
@@ -61,22 +78,10 @@ class GivenPart:
     options: Mapping[str, str]
     start: Measure | None
 
-
-@contextmanager
-def _of_part(number: int) -> Iterator[None]:
-    """Name the part in errors about one of its options, or about its connector."""
-    place = f"parts[{number}]"
-    try:
-        yield
-    except InvalidSpecError as error:
-        message = str(error).removeprefix(f"{error.field}: ")
-        if error.field == UNKNOWN:
-            raise rejected(place, message) from error
-        if not error.field.startswith(_OPTION) or place in error.field:
-            raise
-        raise rejected(f"{place}.{error.field.removeprefix(_OPTION)}", message) from error
-    except ConnectorError as error:
-        raise ConnectorError(f"{_OPTION}{place}: {error}") from error
+    def asked(self, method: str, *arguments: Any) -> Any:
+        """Return what a method of the half returns; errors name the part. See `asked`."""
+        with _of_part(self.number):
+            return asked(self.kind, self.half, method, *arguments)
 
 
 def given_parts(options: Mapping[str, str]) -> tuple[GivenPart, ...]:
@@ -105,13 +110,12 @@ def part_reads(options: Mapping[str, str]) -> tuple[PartRead, ...]:
 
 
 def _read(name: str, part: GivenPart, *, is_embedded: bool) -> PartRead:
-    with _of_part(part.number):
-        own: Sequence[Option] | None = asked(part.kind, part.half, "options")
-        if own is not None:
-            written = {name: value for name, value in part.options.items() if name not in _SHARED}
+    own: Sequence[Option] | None = part.asked("options")
+    if own is not None:
+        written = {name: value for name, value in part.options.items() if name not in _SHARED}
+        with _of_part(part.number):
             check_options(written, own, is_embedded=is_embedded)
-        read = asked(part.kind, part.half, "read_options", part.options)
-    return PartRead(name=name, kind=part.kind, read=read)
+    return PartRead(name=name, kind=part.kind, read=part.asked("read_options", part.options))
 
 
 def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
@@ -127,11 +131,9 @@ def hybrid_source(options: Mapping[str, str], choices: Choices) -> HybridSource:
         )
     parts = given_parts(options)
     own = replace(choices, is_part=True)
-    sources: list[tuple[Source[Any, Any], Measure | None]] = []
-    for part in parts:
-        with _of_part(part.number):
-            made = asked(part.kind, part.half, "source", part.options, own)
-        sources.append((made, part.start))
+    sources: list[tuple[Source[Any, Any], Measure | None]] = [
+        (part.asked("source", part.options, own), part.start) for part in parts
+    ]
     return checked_hybrid(sources, field="option parts")
 
 
@@ -141,13 +143,8 @@ def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
     Raises:
         InvalidSpecError: two parts have.
     """
-    parts = given_parts(options)
-    found: list[QuerySecrets] = []
-    for part in parts:
-        with _of_part(part.number):
-            secrets = asked(part.kind, part.half, "secrets", part.options)
-        if secrets.given:
-            found.append(secrets)
+    made = [part.asked("secrets", part.options) for part in given_parts(options)]
+    found: list[QuerySecrets] = [secrets for secrets in made if secrets.given]
     if len(found) > 1:
         raise rejected(
             "parts", "two parts have secrets among their options: put them into files of secretsDir"
