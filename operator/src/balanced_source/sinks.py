@@ -7,6 +7,12 @@ from balanced_source.errors import InvalidSpecError
 
 FIELD: Final = "spec.application.pipeline.sink.options"
 
+SHARED_FORMATS: Final = frozenset({"delta", "hudi", "iceberg", "kafka"})
+"""Sinks that several queries may write to at the same time.
+
+Of all others, each host gets a path of its own.
+"""
+
 _FILES: Final = ("avro", "csv", "delta", "json", "orc", "parquet", "text")
 
 _NEEDED: Final = {

@@ -12,15 +12,10 @@ from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Pipeline, Sink
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import InvalidSpecError
+from balanced_source.sinks import SHARED_FORMATS
 
 HOST_FIELD: Final = "{host}"
 """Stands for the name of the host in the path of a sink."""
-
-SHARED_FORMATS: Final = frozenset({"delta", "hudi", "iceberg", "kafka"})
-"""Sinks that several queries may write to at the same time.
-
-Of all others, each host gets a path of its own.
-"""
 
 _PATH: Final = "path"
 

@@ -1,10 +1,14 @@
 """Whether a host hands its splits over before it restarts, and for how long it may."""
 
+from dataclasses import replace
+
 import pytest
 
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
+from balanced_source.documents.report import HostReport
+from balanced_source_operator.controller.restarts import SECOND_APPLICATION
 from balanced_source_operator.runtime import hand_over as module
-from balanced_source_operator.runtime.hand_over import HandOver
+from balanced_source_operator.runtime.hand_over import STEADY, HandOver, Roll
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -36,7 +40,7 @@ def begun(**hosts: HostState) -> bool:
     state: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts=named)  # type: ignore[type-var]
     hand_over = HandOver(60.0, lambda: None)
     hand_over.note_turn()
-    return hand_over.begin("0", state)
+    return hand_over.begin("0", state) is not None
 
 
 def test_a_host_hands_over_to_another_one_that_reads() -> None:
@@ -76,7 +80,7 @@ def test_a_host_that_does_not_let_go_in_time_restarts_all_the_same(clock: Clock)
     for seconds, hands_over in ((0.0, True), (59.0, True), (1.0, False), (1.0, False)):
         clock.now += seconds
         hand_over.note_turn()
-        assert hand_over.begin("0", STATE) == hands_over
+        assert (hand_over.begin("0", STATE) is not None) == hands_over
         hand_over.note_end(known={"0", "1"}, present={"0", "1"})
 
     hand_over.note_turn()
@@ -96,3 +100,57 @@ def test_a_host_is_wanted_again_when_its_application_is_gone() -> None:
     hand_over.note_turn()
     hand_over.note_end(known={"1"}, present={"1"})
     assert hand_over.host is None
+
+
+MEMBERS = {"0": ACTIVE, "1": ACTIVE}
+
+
+@pytest.mark.parametrize(
+    ("roll", "asked", "known", "wanted"),
+    [
+        (STEADY, ("0", "1"), MEMBERS, ("0", "1")),
+        (STEADY, ("0",), MEMBERS, ("0",)),
+        (Roll(away="0"), ("0", "1"), MEMBERS, ("1",)),
+        (Roll(second="1"), ("0",), {"0": ACTIVE}, ("0", "1")),
+        (Roll(away="0", second="1"), ("0",), MEMBERS, ("1",)),
+        (STEADY, ("0",), {"0": LOST, "1": ACTIVE}, ("0", "1")),
+        (STEADY, ("0",), {"1": ACTIVE}, ("0", "1")),
+        (STEADY, ("0",), {"0": LOST, "1": LOST}, ("0",)),
+        (STEADY, ("0",), {"0": LOST, "1": replace(ACTIVE, role=HostRole.DRAINING)}, ("0",)),
+        (Roll(away="0", second="1"), ("0",), {"0": ACTIVE, "1": LOST}, ("1", "0")),
+    ],
+    ids=[
+        "as asked",
+        "one fewer",
+        "one away",
+        "a second one",
+        "the second one only",
+        "the one that stays is lost",
+        "the one that stays has not come",
+        "none reads",
+        "one that was given up",
+        "the second one is lost",
+    ],
+)
+def test_no_host_that_reads_leaves_before_another_one_can_take_over(
+    roll: Roll, asked: tuple[str, ...], known: dict[str, HostState], wanted: tuple[str, ...]
+) -> None:
+    assert roll.hosts(asked, known) == wanted
+
+
+def test_a_second_host_takes_over_when_it_has_completed_a_micro_batch() -> None:
+    hand_over = HandOver(60.0, lambda: None)
+    alone: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts={"0": ACTIVE})  # type: ignore[type-var]
+    assert hand_over.begin("0", alone, second="1") == SECOND_APPLICATION
+    assert hand_over.roll == Roll(second="1")
+
+    assert hand_over.begin("0", STATE, second="1") == SECOND_APPLICATION
+    assert hand_over.roll == Roll(second="1"), "it has registered, and shown nothing yet"
+
+    report = HostReport(host="1", incarnation=1, lineage=1, sequence=1, epoch=3, parallelism=2)
+    shown = replace(ACTIVE, report=report, addressed_epoch=3)
+    state: CoordinatorState[object] = CoordinatorState(  # type: ignore[type-var]
+        parallelism=2, hosts={"0": ACTIVE, "1": shown}
+    )
+    assert hand_over.begin("0", state, second="1") == SECOND_APPLICATION
+    assert hand_over.roll == Roll(away="0", second="1")

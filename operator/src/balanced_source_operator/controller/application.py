@@ -42,9 +42,6 @@ MAX_PAUSE: Final = 600.0
 
 
 _TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
-_HAND_OVER: Final = Hold(
-    Reason.REPLACING_APPLICATION, "It restarts when the other hosts have taken over its splits"
-)
 
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 UNREAD_PATIENCE: Final = 30.0
@@ -78,7 +75,7 @@ class Wanted:
         given_up: hash of settings that do not work: an application that was made from them waits
             for no policy.
         is_crowded: whether as many sources restart as may restart at once.
-        hands_over: whether the host hands its splits over before it restarts.
+        hand_over: which hand-over of its splits a restart waits for; None for none.
     """
 
     base: str
@@ -93,7 +90,7 @@ class Wanted:
     nonce: int | None = None
     hold: Hold | None = None
     is_crowded: bool = False
-    hands_over: bool = False
+    hand_over: Hold | None = None
     given_up: str = ""
 
 
@@ -209,14 +206,14 @@ def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
         return _TURN
     if wanted.is_crowded:
         return OTHER_SOURCES
-    return _HAND_OVER if wanted.hands_over else None
+    return wanted.hand_over
 
 
 def _waiting(
     application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float
 ) -> Decision:
     """An application continues with its former settings until it may be restarted."""
-    name, is_turn = name_of(application), hold in (_TURN, _HAND_OVER)
+    name, is_turn = name_of(application), hold in (_TURN, wanted.hand_over)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(
         state=ApplicationState.RUNNING,

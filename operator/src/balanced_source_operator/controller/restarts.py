@@ -33,6 +33,18 @@ class Hold(NamedTuple):
     look_again: float | None = None
 
 
+OTHER_HOSTS = Hold(
+    Reason.REPLACING_APPLICATION, "It restarts when the other hosts have taken over its splits"
+)
+"""It hands its splits over to hosts that read already."""
+
+SECOND_APPLICATION = Hold(
+    Reason.REPLACING_APPLICATION,
+    "It restarts when a second application with the new settings has taken over its splits",
+)
+"""It hands its splits over to an application that is started for that: restart.strategy is
+BlueGreen."""
+
 OTHER_SOURCES = Hold(
     Reason.WAITING_FOR_OTHER_SOURCES,
     "It restarts when fewer sources are restarting (settings.maxRestarts of the chart)",

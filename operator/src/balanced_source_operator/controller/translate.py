@@ -23,8 +23,10 @@ from balanced_source_operator.contract.half import (
 )
 from balanced_source_operator.contract.half_answers import checked_table, checked_texts
 from balanced_source_operator.spec import (
+    NO_BLUE_GREEN,
     NO_COLUMNS,
     NO_HOSTS,
+    Application,
     AssignmentSpec,
     BalancedSourceSpec,
     Strategy,
@@ -97,8 +99,8 @@ def _translated(
     make: Callable[[OperatorHalf[Any], Any, Common, str], Source[Any, Any]],
 ) -> Source[Any, Any]:
     half = spec.source.half()
-    if spec.application.hosts is not None and not half.can_have_hosts:
-        raise InvalidSpecError(NO_HOSTS, field="spec.application.hosts")
+    if not half.can_have_hosts:
+        _check_one_application(spec.application)
     chosen = spec.application.pipeline.columns if spec.application.pipeline is not None else None
     if half.columns is not None and not frozenset(chosen or ()) <= frozenset(half.columns):
         raise InvalidSpecError(NO_COLUMNS, field="spec.application.pipeline.columns")
@@ -114,6 +116,13 @@ def _translated(
                 f"{_named(made)} was made, and a Source of kind {spec.source.kind!r} was expected"
             )
         return made
+
+
+def _check_one_application(application: Application) -> None:
+    if application.hosts is not None:
+        raise InvalidSpecError(NO_HOSTS, field="spec.application.hosts")
+    if application.is_blue_green:
+        raise InvalidSpecError(NO_BLUE_GREEN, field="spec.application.restart.strategy")
 
 
 def _check_row_fields(spec: BalancedSourceSpec, half: OperatorHalf[Any]) -> None:

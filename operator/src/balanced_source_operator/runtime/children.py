@@ -25,7 +25,7 @@ from balanced_source_operator.controller.application import (
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.holding import Holding
-from balanced_source_operator.controller.restarts import hold_by_policy
+from balanced_source_operator.controller.restarts import Hold, hold_by_policy
 from balanced_source_operator.controller.rollback import NewestSettings, has_registered
 from balanced_source_operator.kube.port import ConflictError, Manifest
 from balanced_source_operator.resources.access import grants_the_same, role, role_binding
@@ -111,7 +111,7 @@ class Children:
         needs_driver: bool = False,
         may_replace: bool = True,
         may_restart: Callable[[], bool] = lambda: True,
-        hands_over: Callable[[], bool] = lambda: False,
+        hand_over: Callable[[], Hold | None] = lambda: None,
     ) -> Decision:
         """Make the children what they should be; returns what was decided about the application.
 
@@ -121,7 +121,7 @@ class Children:
             needs_driver: whether a driver must run although nothing is assigned.
             may_replace: see `Wanted`.
             may_restart: asked before a running application is stopped because its settings changed.
-            hands_over: asked after that, whether the host's splits go to other hosts first.
+            hand_over: asked after that, which hand-over of the host's splits comes first.
 
         Raises:
             KubernetesError: the API server does not answer, or refused.
@@ -145,8 +145,8 @@ class Children:
         # Asking takes a place in the queue of all sources, so only a restart that is due asks.
         if decision.is_restart and not may_restart():
             decision = self._decide(replace(wanted, is_crowded=True))
-        elif decision.is_restart and hands_over():
-            decision = self._decide(replace(wanted, hands_over=True))
+        elif decision.is_restart and (hold := hand_over()) is not None:
+            decision = self._decide(replace(wanted, hand_over=hold))
         # Last: whatever was decided, an application that another query would fence is not started.
         decision = self._held(decision, coordinator)
         self._failures = _failures_in_row(decision, self._failures)

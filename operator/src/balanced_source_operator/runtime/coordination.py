@@ -51,6 +51,7 @@ from balanced_source_operator.runtime.calls import CallRunner
 from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.hand_over import STEADY, Roll
 from balanced_source_operator.runtime.host_deadlines import HostDeadlines
 from balanced_source_operator.runtime.host_losses import HostLosses
 from balanced_source_operator.runtime.observed import Observed
@@ -99,17 +100,17 @@ class Coordination:
         self._report_within: float | None = None
         self._asked: tuple[WantedCall, ...] = ()
         self._undone: list[Effect] = []
-        self._away: str | None = None
+        self._roll = STEADY
         self._saved_at = 0.0
         self._log = log.bind(source=source.name, namespace=source.namespace)
         self.coordinator: SourceCoordinator[Any, Any] | None = None
 
-    async def turn(self, desired: Desired, *, away: str | None = None) -> None:
+    async def turn(self, desired: Desired, *, roll: Roll = STEADY) -> None:
         """Make the coordinator agree with what is desired and what is seen, and do what it says.
 
         Args:
             desired: the spec in effect.
-            away: host that is to hand its splits over now, because its application restarts.
+            roll: which hosts come and go now because an application restarts.
 
         Raises:
             StateConflictError: someone else stores state for this source.
@@ -119,7 +120,7 @@ class Coordination:
         coordinator = self.coordinator or await self._load(desired)
         if coordinator is None:
             return
-        self._away = away
+        self._roll = roll
         # What an outage has cut off comes first: a later publish must not overtake its state.
         await self._do_undone()
         await self._feed(coordinator, desired)
@@ -347,9 +348,8 @@ class Coordination:
             for h, found in self._observed.by_host.items()
             if h not in known and any(map(is_drain, found))
         }
-        wanted = tuple(
-            name for name in host_names(desired.spec) if name not in {*drained, self._away}
-        )
+        asked = tuple(name for name in host_names(desired.spec) if name not in drained)
+        wanted = self._roll.hosts(asked, known)
         if not desired.is_recalled and wanted and here != set(wanted):
             await self._handle(coordinator, HostsChanged(wanted))
 

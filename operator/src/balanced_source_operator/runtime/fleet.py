@@ -4,7 +4,7 @@ One that fails does not hold up the others.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.api import ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
@@ -18,10 +18,13 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
-from balanced_source_operator.runtime.hand_over import HandOver
+from balanced_source_operator.runtime.hand_over import HandOver, Roll
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.refused_hosts import RefusedHosts
 from balanced_source_operator.spec.hosts import host_names
+
+SECOND_HOST: Final = "1"
+"""Takes over from the first host while that one restarts."""
 
 Decisions = Mapping[str, Decision]
 """What was decided about the application of each host, by its name.
@@ -61,12 +64,9 @@ class Fleet:
         return bool(self._refused)
 
     @property
-    def away(self) -> str | None:
-        """The host that is to have no splits now, because it restarts with changed settings.
-
-        None if there is none.
-        """
-        return self._hand_over.host
+    def roll(self) -> Roll:
+        """Which hosts come and go now because an application restarts with changed settings."""
+        return self._hand_over.roll
 
     async def turn(
         self,
@@ -112,7 +112,7 @@ class Fleet:
             # A host that has not read anything yet has nothing to lose, and may be what the others
             # wait for.
             may_replace = not children.has_adopted(coordinator) or (
-                self.away in (None, host)
+                self.roll.away in (None, host)
                 and all(
                     self._runs(other) and self._of(other).has_adopted(coordinator)
                     for other in others
@@ -125,7 +125,9 @@ class Fleet:
                 needs_driver=needs_driver and is_first,
                 may_replace=may_replace,
                 may_restart=self._may_restart,
-                hands_over=lambda: self._hand_over.begin(host, coordinator.state),
+                hand_over=lambda: self._hand_over.begin(
+                    host, coordinator.state, second=_second(host, desired)
+                ),
             )
             # With one host a refusal ends the turn, which reports it; with several it must not stop
             # the others.
@@ -253,3 +255,8 @@ class Fleet:
         if failure is not None:
             raise failure
         return decisions
+
+
+def _second(host: str, desired: Desired) -> str | None:
+    """Return the host that takes over before the only one restarts; None if there is to be none."""
+    return SECOND_HOST if host == FIRST_HOST and desired.spec.application.is_blue_green else None

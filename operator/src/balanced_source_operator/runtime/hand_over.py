@@ -1,24 +1,61 @@
 """Which host hands its splits over before its application restarts with changed settings."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole
+from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.restarts import OTHER_HOSTS, SECOND_APPLICATION, Hold
+
+
+class Roll(NamedTuple):
+    """How the hosts differ from those that the spec asks for, while an application restarts.
+
+    Attributes:
+        away: host that is to have no splits now; None for none.
+        second: host that is to be there as well, so that another one can hand its splits over; None
+            for none.
+    """
+
+    away: str | None = None
+    second: str | None = None
+
+    def hosts(self, asked: tuple[str, ...], known: Mapping[str, HostState]) -> tuple[str, ...]:
+        """Return the hosts that there are to be now.
+
+        No host that reads leaves before a host that stays can take over its splits: also where the
+        spec asks for fewer hosts, or where the operator has restarted and forgotten the second one.
+
+        Args:
+            asked: hosts of the spec.
+            known: hosts of the coordinator.
+        """
+        second = () if self.second is None else (self.second,)
+        wanted = tuple(n for n in dict.fromkeys((*asked, *second)) if n != self.away)
+        if any(n in known and known[n].phase is HostPhase.ACTIVE for n in wanted):
+            return wanted
+        reading = (n for n, h in known.items() if _is_reading(h))
+        return tuple(dict.fromkeys((*wanted, *reading)))
+
+
+STEADY: Final = Roll()
+"""No application restarts: the hosts are those of the spec."""
 
 
 class HandOver:
     """Of one source: hosts restart in turn, so at most one hands over at a time.
 
     The host leaves as if it were not wanted any more. When it has let go of its splits its
-    application is stopped, and when that is gone the host is wanted again. Nothing of this is
+    application is stopped, and when that is gone the host is wanted again. A host that is the only
+    one may wait for a second one first, which is there until it reads again. Nothing of this is
     stored: the next operator begins again.
 
     Args:
         patience: seconds after which a host that has not let go restarts all the same. It may be
             what hangs.
-        wake: called when another host is to be away.
+        wake: called when the hosts are to be others.
     """
 
     def __init__(self, patience: float, wake: Callable[[], None]) -> None:
@@ -27,28 +64,48 @@ class HandOver:
         self._since = 0.0
         self._asking: set[str] = set()
         self._given_up: str | None = None
-        self.host: str | None = None
+        self.roll = STEADY
+
+    @property
+    def host(self) -> str | None:
+        """The host that hands over; None if there is none."""
+        return self.roll.away
 
     def note_turn(self) -> None:
         """Begin a turn, in which each host that is to restart asks."""
         self._asking = set()
 
-    def begin(self, host: str, state: CoordinatorState[Any]) -> bool:
-        """Return whether a host hands over before it restarts.
+    def begin(
+        self, host: str, state: CoordinatorState[Any], *, second: str | None = None
+    ) -> Hold | None:
+        """Return which hand-over a restart waits for; None if the host restarts at once.
 
-        It does not if no other host could read its splits.
+        It restarts at once if no other host could read its splits.
+
+        Args:
+            host: that is to restart.
+            state: of the coordinator.
+            second: host that is started to read its splits; None if there is to be none.
         """
         self._asking.add(host)
         # A host that did not let go in time may hang: it restarts, and is not waited for a second
         # time.
-        if host == self._given_up or not _can(host, state):
-            return False
+        if host == self._given_up or not _answers(state.hosts.get(host)):
+            return None
+        if not _has_successor(host, state, second):
+            if second is None:
+                return None
+            # However long it takes: the second application is there so that reading never stops.
+            self._set(Roll(second=second))
+            return SECOND_APPLICATION
         if self.host != host:
-            self.host, self._since = host, time.monotonic()
-            self._wake()
+            self._since = time.monotonic()
+            self._set(Roll(away=host, second=second))
         if time.monotonic() - self._since >= self._patience:
-            self.host, self._given_up = None, host
-        return self.host == host
+            self._given_up = host
+            self.roll = Roll(second=second)
+            return None
+        return OTHER_HOSTS if second is None else SECOND_APPLICATION
 
     def note_end(self, *, known: AbstractSet[str], present: AbstractSet[str]) -> None:
         """End a turn: a host whose application is gone, or that restarts no more, is wanted again.
@@ -63,20 +120,34 @@ class HandOver:
         # It has let go and left the state; wanted before its application is gone, it would get
         # splits that the stopping driver cannot read.
         is_stopping = self.host in present and self.host not in known
-        if self.host is not None and self.host not in self._asking and not is_stopping:
-            self.host = None
+        if not is_stopping and (self.host or FIRST_HOST) not in self._asking:
+            self._set(STEADY)
+
+    def _set(self, roll: Roll) -> None:
+        if roll != self.roll:
+            self.roll = roll
             self._wake()
 
 
-def _can(host: str, state: CoordinatorState[Any]) -> bool:
-    """Whether a host answers, and another one is there to take over."""
-    known = state.hosts.get(host)
-    if (
-        known is None
-        or known.phase is not HostPhase.ACTIVE
-        or known.role not in (HostRole.MEMBER, HostRole.LEAVING)
-    ):
-        return False
+def _is_reading(host: HostState) -> bool:
+    """Whether a host answers and was not given up."""
+    return host.phase is HostPhase.ACTIVE and host.role is not HostRole.DRAINING
+
+
+def _answers(host: HostState | None) -> bool:
+    """Whether a host has splits to hand over, and can."""
+    return (
+        host is not None
+        and host.phase is HostPhase.ACTIVE
+        and host.role in (HostRole.MEMBER, HostRole.LEAVING)
+    )
+
+
+def _has_successor(host: str, state: CoordinatorState[Any], second: str | None) -> bool:
+    """Whether another host reads; one that was started for that must have shown that it works."""
     return any(
-        name != host and state.hosts[name].phase is HostPhase.ACTIVE for name in state.members
+        name != host
+        and state.hosts[name].phase is HostPhase.ACTIVE
+        and (name != second or state.hosts[name].acknowledged_epoch > 0)
+        for name in state.members
     )

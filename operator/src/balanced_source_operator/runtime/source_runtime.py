@@ -258,7 +258,7 @@ class SourceRuntime:
             self._decisions = await self._fleet.stop()
         await self._validate()
         if self._desired is not None:
-            await self._coordination.turn(self._desired, away=self._fleet.away)
+            await self._coordination.turn(self._desired, roll=self._fleet.roll)
         if not is_stopped:
             self._decisions = await self._run_applications()
         is_held = is_stopped or is_paused(body)

@@ -43,6 +43,12 @@ NO_HOSTS: Final = (
 )
 
 
+NO_BLUE_GREEN: Final = (
+    "restart.strategy BlueGreen cannot be used with this kind of source, which one application"
+    " reads: use Recreate"
+)
+
+
 class BalancedSourceSpec(Model):
     """The desired state of a source."""
 
@@ -50,6 +56,14 @@ class BalancedSourceSpec(Model):
         json_schema_extra=with_rules(
             *(
                 rule(f"!has(self.source.{kind}) || !has(self.application.hosts)", NO_HOSTS)
+                for kind, half in BRANCHES.items()
+                if not half.can_have_hosts
+            ),
+            *(
+                rule(
+                    f"!has(self.source.{kind}) || self.application.restart.strategy != 'BlueGreen'",
+                    NO_BLUE_GREEN,
+                )
                 for kind, half in BRANCHES.items()
                 if not half.can_have_hosts
             ),
@@ -107,6 +121,7 @@ def parse_spec(raw: Any) -> BalancedSourceSpec:
 __all__ = [
     "GROUP",
     "KIND",
+    "NO_BLUE_GREEN",
     "NO_COLUMNS",
     "NO_HOSTS",
     "PLURAL",

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from balanced_source import names
+from balanced_source.sinks import SHARED_FORMATS
 from balanced_source_operator.contract.base import (
     LINE,
     PROPERTY,
@@ -22,7 +23,7 @@ from balanced_source_operator.contract.base import (
 from balanced_source_operator.spec.host_loss import HostLossPolicy
 from balanced_source_operator.spec.hosts import Hosts
 from balanced_source_operator.spec.pod_template import checked_template
-from balanced_source_operator.spec.restarts import ApplicationRestart
+from balanced_source_operator.spec.restarts import ApplicationRestart, RestartStrategy
 from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
 
@@ -231,6 +232,18 @@ _ENDING: Final = (
 )
 
 
+_SHARED: Final = ", ".join(sorted(SHARED_FORMATS))
+_BLUE_GREEN: Final = (
+    "restart.strategy BlueGreen needs the packaged application with a pipeline that two queries may"
+    f" run: a sink of format {_SHARED}, no alignment, and no trigger availableNow. Use Recreate"
+)
+_ONE_HOST: Final = (
+    "restart.strategy BlueGreen is for a source with one application: several hosts restart in"
+    " turn, and each hands its splits over first. Remove hosts or strategy"
+)
+_IS_BLUE_GREEN: Final = "self.restart.strategy == 'BlueGreen'"
+
+
 class Application(Model):
     """The Spark application.
 
@@ -257,6 +270,15 @@ class Application(Model):
                 "!has(self.hosts) || !has(self.pipeline) ||"
                 " !has(self.pipeline.trigger.availableNow) || !self.pipeline.trigger.availableNow",
                 _ENDING,
+            ),
+            rule(f"!has(self.hosts) || !({_IS_BLUE_GREEN})", _ONE_HOST),
+            rule(
+                f"!({_IS_BLUE_GREEN}) || (self.mainApplicationFile == '{PACKAGED_APPLICATION}' &&"
+                " has(self.pipeline) && self.pipeline.sink.format.lowerAscii() in"
+                f" {sorted(SHARED_FORMATS)} && !has(self.pipeline.alignment) &&"
+                " !(has(self.pipeline.trigger.availableNow) &&"
+                " self.pipeline.trigger.availableNow))",
+                _BLUE_GREEN,
             ),
         )
     )
@@ -353,3 +375,25 @@ class Application(Model):
         if self.pipeline.trigger.available_now:
             raise PydanticCustomError("hosts_ending", _ENDING)
         return self
+
+    @model_validator(mode="after")
+    def _can_be_blue_green(self) -> "Application":
+        if not self.is_blue_green:
+            return self
+        if self.hosts is not None:
+            raise PydanticCustomError("blue_green_hosts", _ONE_HOST)
+        pipeline = self.pipeline
+        if (
+            self.main_application_file != PACKAGED_APPLICATION
+            or pipeline is None
+            or pipeline.sink.format.lower() not in SHARED_FORMATS
+            or pipeline.alignment is not None
+            or pipeline.trigger.available_now
+        ):
+            raise PydanticCustomError("blue_green", _BLUE_GREEN)
+        return self
+
+    @property
+    def is_blue_green(self) -> bool:
+        """Whether a second application takes over before the first one restarts."""
+        return self.restart.strategy is RestartStrategy.BLUE_GREEN

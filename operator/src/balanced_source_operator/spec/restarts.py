@@ -66,6 +66,13 @@ class RestartPolicy(enum.StrEnum):
     WINDOW = "Window"
 
 
+class RestartStrategy(enum.StrEnum):
+    """How the application of a source with one host restarts."""
+
+    RECREATE = "Recreate"
+    BLUE_GREEN = "BlueGreen"
+
+
 class ApplicationRestart(Model):
     """When changed settings restart a running application.
 
@@ -86,6 +93,14 @@ class ApplicationRestart(Model):
     nonce: Annotated[int, Field(ge=0, le=2147483647)] | None = None
     """Change this value to restart the application now, with every policy, even if nothing else has
     changed. Removing it restarts nothing."""
+
+    strategy: RestartStrategy = RestartStrategy.RECREATE
+    """How one application restarts.
+
+    Recreate: it is stopped, then started again. BlueGreen: a second application with the new
+    settings first takes over its splits, and is stopped at the end. BlueGreen is for the packaged
+    application without state, with a sink that two queries may write to: delta, hudi, iceberg or
+    kafka. Several hosts restart in turn, without this field."""
 
     window: Window | None = None
     """When restarts may begin, for policy Window."""
