@@ -21,7 +21,13 @@ _OF_STATUS: Final = {
     "readers": ("readers", "Readers of the newest adopted epoch."),
     "splits": ("splits", "Known splits."),
     "pending_splits": ("pending_splits", "Splits without a reader."),
-    "lag": ("lag_records", "Records that are not read yet. No series while unknown."),
+    "lag": (
+        "lag_records",
+        (
+            "Records that are not read yet, with those of the running micro-batch. No series while"
+            " unknown."
+        ),
+    ),
     "seconds_behind": (
         "behind_seconds",
         (

@@ -46,7 +46,9 @@ class DriverMetrics:
         self.registry = CollectorRegistry()
         self._of = (namespace, source)
         self._lag = self._gauge(
-            "lag_records", "Records not yet read; no series while unknown.", "reader"
+            "lag_records",
+            "Records not yet read, with those of the running micro-batch; no series while unknown.",
+            "reader",
         )
         self._unknown = self._gauge(
             "lag_unknown_splits",
@@ -80,8 +82,8 @@ class DriverMetrics:
             gauge.clear()  # readers and splits that are gone
         for reader, load in seen.readers.items():
             labels = (*self._of, str(reader))
-            if load.lag is not None:
-                self._lag.labels(*labels).set(load.lag)
+            if load.unread is not None:
+                self._lag.labels(*labels).set(load.unread)
             self._planned.labels(*labels).set(load.records)
             self._splits.labels(*labels).set(load.splits)
         for split_id, millis in seen.behind.items():

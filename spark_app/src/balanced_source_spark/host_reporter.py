@@ -45,7 +45,7 @@ class Progress:
     """What goes with a report.
 
     Attributes:
-        lag: records not yet read; None while unknown.
+        lag: records not yet read, with those of the running micro-batch; None while unknown.
         metrics: numbers for people, made when a report is written; called by any thread.
         alignment: how far the source is, for others of its alignment group.
     """

@@ -87,6 +87,7 @@ class StreamPlanner(PlannerParts):
         self._confirmed: dict[SplitId, Confirmed] = {}
         self._shown: dict[str, Any] = {}
         self._shown_at = float("-inf")
+        self._is_shown_idle = False
         self._codec = OffsetCodec()
         self._plan = PlanOnce()
         self._hooks = self._made_hooks()
@@ -421,9 +422,10 @@ class StreamPlanner(PlannerParts):
     ) -> None:
         """Tell people; nothing here may end the query."""
         now = time.monotonic()
-        if end.positions == begin.positions and now - self._shown_at < _TELL_IDLE:
+        is_idle = end.positions == begin.positions
+        if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
             return  # an idle query asks a hundred times a second
-        self._shown_at = now
+        self._shown_at, self._is_shown_idle = now, is_idle
         silent = self._ends.silent
         # The last known end of a silent split is old: its lag would look smaller than it is.
         heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
@@ -437,7 +439,7 @@ class StreamPlanner(PlannerParts):
         numbers = {**aligned, **self._hook_numbers()}
         self._runtime.note_progress(
             Progress(
-                lag=seen.lag,
+                lag=seen.unread,
                 metrics=lambda: _metrics(seen, numbers, figures),
                 alignment=self._group_watermark(),
             )
@@ -478,7 +480,7 @@ def _metrics(
     seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
 ) -> Mapping[str, Any]:
     """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
-    unread = {} if seen.lag is None else {UNREAD: seen.lag + seen.records}
+    unread = {} if seen.unread is None else {UNREAD: seen.unread}
     late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
     return {
         "skew": seen.skew,

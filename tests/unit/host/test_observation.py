@@ -125,3 +125,18 @@ def test_a_report_gets_a_lag_per_split() -> None:
     told = from_metrics(observe(same, same, {A: 5, C: 3}).lags_for_report())
 
     assert told.splits == {A: 4, B: None, C: 2}
+
+
+def test_records_of_the_micro_batch_are_unread_until_it_ends() -> None:
+    seen = observe(offset(a=0, b=0, c=0), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})
+
+    assert (seen.lag, seen.unread) == (35, 75)
+    assert {reader: load.unread for reader, load in seen.readers.items()} == {0: 60, 1: 15}
+    assert from_metrics(seen.lags_for_report()).splits == {A: 10, B: 50, C: 15}
+
+
+def test_what_is_unread_is_unknown_where_the_lag_is() -> None:
+    seen = observe(offset(a=0, b=0, c=0), offset(a=1, b=2, c=3), {A: 5, C: 3})
+
+    assert seen.unread is None
+    assert from_metrics(seen.lags_for_report()).splits == {A: 5, B: None, C: 3}

@@ -465,3 +465,19 @@ def test_the_lag_is_unknown_while_a_cluster_is_silent(monkeypatch: pytest.Monkey
     query.close()
 
     assert query.planner._runtime._progress.lag is None
+
+
+@pytest.mark.parametrize("limit", [None, 5])
+def test_records_of_the_running_micro_batch_count_as_lag(limit: int | None) -> None:
+    """Without limits a micro-batch takes everything, and an autoscaler would see a lag of 0."""
+    query = over_clusters(1, limit, is_bounded=False)
+    query.trigger_until(lambda: query.records == all_of(query.broker), "all to be read")
+    query.trigger()
+    told = query.planner._runtime
+    assert told._progress.lag == 0, "at once, when there is nothing more"
+    query.broker.ends = dict.fromkeys(query.broker.ends, 1_000)
+
+    query.trigger()
+
+    assert told._progress.lag == 2 * (1_000 - 7)
+    query.close()

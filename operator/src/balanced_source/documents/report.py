@@ -44,7 +44,8 @@ class HostReport:
         attributes: what readers must know of these splits besides their position (where to stop),
             so that nothing is missing should the enumerator state be lost; only where there is
             anything.
-        lag: records not yet read, of all splits; None while unknown.
+        lag: records not yet read, of all splits, with those of the running micro-batch; None while
+            unknown.
         heartbeat: seconds since the epoch when this was written.
         location: host name of the driver.
         zone: its availability zone; empty if it is unknown. Older operators ignore it.

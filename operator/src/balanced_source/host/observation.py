@@ -37,6 +37,11 @@ class ReaderLoad:
     lag: int | None
     records: int
 
+    @property
+    def unread(self) -> int | None:
+        """Records not yet read before this micro-batch; None while unknown."""
+        return None if self.lag is None else self.lag + self.records
+
     def to_json(self) -> dict[str, Json]:
         """For the query's progress."""
         return {"splits": self.splits, "lag": self.lag, "records": self.records}
@@ -54,6 +59,7 @@ class Observation:
         behind: split → milliseconds by which it was behind its newest record when the former
             micro-batch ended; None while that is unknown. Empty for sources that count records
             instead.
+        plans: what each reader reads in this micro-batch.
     """
 
     epoch: int = 0
@@ -61,11 +67,22 @@ class Observation:
     readers: Mapping[int, ReaderLoad]
     lags: Mapping[SplitId, int | None]
     behind: Mapping[SplitId, int | None] = field(default_factory=dict)
+    plans: Sequence[ReaderPlan] = ()
 
     @property
     def lag(self) -> int | None:
         """Of all splits; None while that of any is unknown."""
         return _total(self.lags.values())
+
+    @property
+    def unread(self) -> int | None:
+        """Records of all splits not yet read before this micro-batch; None while unknown.
+
+        It is what people and autoscalers see as lag while the micro-batch runs: without limits a
+        micro-batch takes everything that there is, however long it lasts, and leaves a lag of 0.
+        """
+        lag = self.lag
+        return None if lag is None else lag + self.records
 
     @property
     def millis_behind(self) -> int | None:
@@ -98,8 +115,15 @@ class Observation:
         )
 
     def lags_for_report(self) -> dict[str, Json]:
-        """Return the lags for the `metrics` of a report, of bounded size; see `documents.lags`."""
-        return to_metrics(self.lags, {reader: load.lag for reader, load in self.readers.items()})
+        """Return what is unread for the `metrics` of a report, of bounded size.
+
+        See `documents.lags`.
+        """
+        unread = dict(self.lags)
+        for read in (r for planned in self.plans for r in planned.ranges):
+            if (left := unread.get(read.split_id)) is not None:
+                unread[read.split_id] = left + (read.end or 0) - (read.start or 0)
+        return to_metrics(unread, {reader: load.unread for reader, load in self.readers.items()})
 
     def to_json(self, figures: Mapping[int, ReaderFigures] = _NONE) -> dict[str, Json]:
         """For the query's progress, as `sources[].latestOffset`.
@@ -157,10 +181,8 @@ def observe(
         s: None if (to := ends.get(s)) is None else n if (n := to - (p or 0)) > 0 else 0
         for s, p in end.positions.items()
     }
-    records = {
-        p.subtask_id: sum((r.end or 0) - (r.start or 0) for r in p.ranges)
-        for p in (plan(begin, end) if plans is None else plans)
-    }
+    plans = plan(begin, end) if plans is None else plans
+    records = {p.subtask_id: sum((r.end or 0) - (r.start or 0) for r in p.ranges) for p in plans}
     owned: dict[int, list[int | None]] = {reader: [] for reader in end.readers}
     for split_id, reader in end.owners.items():
         owned.setdefault(reader, []).append(lags.get(split_id))
@@ -173,6 +195,7 @@ def observe(
         },
         lags=lags,
         behind=behind or {},
+        plans=plans,
     )
 
 

@@ -77,7 +77,8 @@ class HostStatus(Model):
     """Number of splits of its readers."""
 
     lag: int | None = None
-    """Number of available records of its splits that have not been read yet.
+    """Number of available records of its splits that have not been read yet, including those of the
+    running micro-batch.
 
     Absent while unknown.
     """
@@ -142,7 +143,8 @@ class Status(Model):
     """Splits per reader."""
 
     lag: int | None = None
-    """Number of available records that have not been read yet. Absent while unknown."""
+    """Number of available records that have not been read yet, including those of the running
+    micro-batch. Absent while unknown."""
 
     seconds_behind: int | None = None
     """Seconds by which the slowest split is behind its newest record, for sources that measure this
