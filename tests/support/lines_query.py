@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
 
-from balanced_source_adapters.connectors import Registration
+from balanced_source_adapters.registrations import Registration
 from balanced_source_spark.options import parse_options
 from balanced_source_spark.planner import StreamPlanner
 from balanced_source_spark.stream_reader import UNLIMITED, task_reader

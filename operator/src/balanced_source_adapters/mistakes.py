@@ -23,6 +23,7 @@ from balanced_source.errors import (
     text_of,
 )
 from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_adapters.registrations import BUILT_IN, OURS, registered
 
 if TYPE_CHECKING:
     from balanced_source.coordinator import SourceCoordinator
@@ -63,10 +64,8 @@ class _Place(NamedTuple):
 
 def package_of(kind: str) -> str:
     """Return the package of a connector, with its version, for messages."""
-    from balanced_source_adapters.connectors import installed
-
     try:
-        return installed().package_of(kind)
+        return registered().of(kind).package
     except ConnectorError:
         return "an unknown package"
 
@@ -149,8 +148,6 @@ def expect_texts(found: object, expected: str) -> None:
 
 def broken_contract(kind: str, error: ContractViolationError) -> ConnectorContractError:
     """Return the sentence about a connector that broke its contract."""
-    from balanced_source_adapters.connectors import BUILT_IN
-
     return ConnectorContractError(_breaks(kind, error), is_ours=kind in BUILT_IN)
 
 
@@ -181,19 +178,17 @@ def of_connector(
         source: that was served; None if that is unknown.
         error: as it was raised, with its traceback.
     """
-    from balanced_source_adapters.connectors import BUILT_IN, OURS, installed
-
     is_broken = isinstance(error, ContractViolationError)
     if isinstance(error, BalancedSourceError) and not is_broken:
         return None
-    kinds = installed().kinds_by_module
+    kinds = registered().kinds_by_module
     known = [p for p in _places(error) if p.root in OURS or p.root in kinds]
     if not known or known[0].root in OURS - {_LIBRARY}:
         return None
     own = _own_place(error, kinds)
     kind = kinds[own.root] if own is not None else source.kind if source is not None else ""
     # Without code of its own in the traceback, it has brought values that ours cannot work with.
-    if own is None and (kind in BUILT_IN or kind not in installed().kinds):
+    if own is None and (kind in BUILT_IN or kind not in registered().kinds):
         return None
     if isinstance(error, ContractViolationError):
         is_entry = own is not None or known[0].module.startswith(_ENTRIES)
@@ -229,12 +224,10 @@ def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
         call: as the enumerator has made it.
         error: what its execution raised. By mistake: then the sentence names the connector.
     """
-    from balanced_source_adapters.connectors import installed
-
     if isinstance(error, BalancedSourceError):
         return error
     # A hybrid source passes calls on to connectors of others.
-    kinds = installed().kinds_by_module
+    kinds = registered().kinds_by_module
     own = _own_place(error, kinds)
     kind = kinds[own.root] if own is not None else kind
     where = f"its executor, which was asked for {type(call).__name__}"
@@ -253,8 +246,6 @@ def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
 
 
 def _with_name(kind: str, error: Exception) -> Exception:
-    from balanced_source_adapters.connectors import BUILT_IN
-
     # One of ours may be made of others, such as a hybrid source.
     if not kind or kind in BUILT_IN or not isinstance(error, WrongAnswerError):
         return error
@@ -278,7 +269,7 @@ def _own_place(error: BaseException, kinds: Mapping[str, str]) -> _Place | None:
 
     Args:
         error: with its traceback.
-        kinds: see `Connectors.kinds_by_module`.
+        kinds: see `Registrations.kinds_by_module`.
     """
     return next((place for place in _places(error) if place.root in kinds), None)
 

@@ -17,8 +17,9 @@ from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object
-from balanced_source_adapters.connectors import BUILT_IN, installed
+from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.mistakes import explained
+from balanced_source_adapters.registrations import BUILT_IN
 from balanced_source_spark.contract.ddl import check_names
 from balanced_source_spark.contract.half import (
     AnyHalf,

@@ -11,7 +11,8 @@ import pytest
 
 from balanced_source.api import DriverOnly
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters.connectors import Connectors, load
+from balanced_source_adapters.registrations import Registration
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.option_table import check_options
 from support.connector_page import execute, files, unused
@@ -58,7 +59,7 @@ def test_a_range_can_be_cut_anywhere() -> None:
 
 
 def test_its_connector_can_be_registered() -> None:
-    found = _registered().load()
+    found = load(_registered())
 
     assert found.identity_of(_page.ListFiles(scope="f", round=1)) == DriverOnly()
     assert isinstance(half_of("lines", Connectors([_registered()])), _page.LinesSparkHalf)

@@ -23,17 +23,11 @@ from balanced_source.api import (
 from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster, TopicList
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
-from balanced_source_adapters.connectors import (
-    BUILT_IN,
-    GROUP,
-    ConnectorPart,
-    Connectors,
-    Registration,
-    installed,
-)
+from balanced_source_adapters.connectors import ConnectorPart, Connectors, installed
 from balanced_source_adapters.coordinator_loop import with_alarms
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.connector import KafkaConnector
+from balanced_source_adapters.registrations import BUILT_IN, GROUP, Registration
 from support.numbers_source import NumbersSource
 from support.world import kafka_source
 

@@ -28,8 +28,7 @@ from balanced_source.errors import (
     in_short,
 )
 from balanced_source.reasons import Reason
-from balanced_source_adapters import connectors
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters import mistakes
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_adapters.mistakes import (
     call_error,
@@ -38,6 +37,7 @@ from balanced_source_adapters.mistakes import (
     named,
     of_connector,
 )
+from balanced_source_adapters.registrations import BUILT_IN, Registration, Registrations
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
@@ -100,13 +100,13 @@ def _package(monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType(MODULE)
     exec("def do(act, name):\n    act(name)\n", module.__dict__)  # noqa: S102 - made by this test
     monkeypatch.setitem(sys.modules, MODULE, module)
-    found = Connectors(
+    found = Registrations(
         [
             Registration(kind="odd", reference=f"{MODULE}:Odd", package="odd-source 1.0"),
-            Registration(kind="kafka", reference=connectors.BUILT_IN["kafka"], package="ours"),
+            Registration(kind="kafka", reference=BUILT_IN["kafka"], package="ours"),
         ]
     )
-    monkeypatch.setattr(connectors, "installed", lambda: found)
+    monkeypatch.setattr(mistakes, "registered", lambda: found)
 
 
 def raising(error: BaseException, method: str) -> Act:

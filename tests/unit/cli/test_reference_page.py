@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from balanced_source.api import AsyncCall, Caller, CallExecutor, Connector, Identity, SecretReader
 from balanced_source.errors import ConnectorError
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters.connectors import Connectors
+from balanced_source_adapters.registrations import Registration
 from balanced_source_operator import cli
 from balanced_source_operator.cli import reference
 from balanced_source_operator.contract import half as operator_halves

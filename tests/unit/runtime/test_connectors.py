@@ -2,7 +2,8 @@
 
 import pytest
 
-from balanced_source_adapters.connectors import BUILT_IN, Connectors, Registration
+from balanced_source_adapters.connectors import Connectors
+from balanced_source_adapters.registrations import BUILT_IN, Registration
 from balanced_source_operator.contract import half
 from support import virtual_time
 from support.builders import spec_json

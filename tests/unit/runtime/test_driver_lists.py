@@ -21,8 +21,9 @@ from balanced_source.api import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters.connectors import Connectors
 from balanced_source_adapters.kafka.connector import KafkaConnector
+from balanced_source_adapters.registrations import Registration
 from balanced_source_operator.runtime import coordination
 from balanced_source_operator.runtime.driver_calls import PATIENCE
 from balanced_source_spark.driver_calls import DriverCalls

@@ -6,8 +6,8 @@ import types
 import pytest
 
 from balanced_source.reasons import Reason
-from balanced_source_adapters import connectors
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters import mistakes
+from balanced_source_adapters.registrations import Registration, Registrations
 from balanced_source_operator.runtime.environment import Desired
 from balanced_source_operator.runtime.sentences import defect
 from support.builders import make_spec
@@ -33,8 +33,8 @@ def test_a_mistake_of_a_connector_is_reported_to_its_authors(
     module = types.ModuleType("odd_source")
     exec("def start():\n    return {}['x']\n", module.__dict__)  # noqa: S102 - made by this test
     monkeypatch.setitem(sys.modules, "odd_source", module)
-    odd = Connectors([Registration(kind="odd", reference="odd_source:Odd", package="odd 1.0")])
-    monkeypatch.setattr(connectors, "installed", lambda: odd)
+    odd = Registrations([Registration(kind="odd", reference="odd_source:Odd", package="odd 1.0")])
+    monkeypatch.setattr(mistakes, "registered", lambda: odd)
 
     with pytest.raises(KeyError) as caught:
         module.start()

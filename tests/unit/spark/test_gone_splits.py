@@ -17,7 +17,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError, FatalProblemError
 from balanced_source.host.ends import Look
 from balanced_source.reasons import Reason
-from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.registrations import registered
 from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.hooks import PlannerHooks
@@ -31,7 +31,7 @@ from support.world import Broker, kafka_source
 
 @pytest.fixture
 def query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LinesQuery]:
-    monkeypatch.setitem(installed()._registered, KIND, {"page": registration()})
+    monkeypatch.setitem(registered()._by_kind, KIND, {"page": registration()})
     write(tmp_path, "a", "b")
     query = LinesQuery(tmp_path)
     yield query

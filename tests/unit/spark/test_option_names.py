@@ -11,7 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.connectors import Connectors, Registration
+from balanced_source_adapters.connectors import Connectors
+from balanced_source_adapters.registrations import Registration
 from balanced_source_adapters.version import documentation
 from balanced_source_spark import options
 from balanced_source_spark.contract.half import SparkHalf

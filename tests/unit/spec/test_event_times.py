@@ -9,7 +9,7 @@ import yaml
 from balanced_source.api import Source
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host.alignment import unaligned
-from balanced_source_adapters.connectors import BUILT_IN
+from balanced_source_adapters.registrations import BUILT_IN
 from balanced_source_operator.controller.translate import to_recalled_source, to_source
 from balanced_source_operator.spec import parse_spec
 from balanced_source_operator.validation.manifest import check_manifest

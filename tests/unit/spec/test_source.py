@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from balanced_source.api import Source
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.connectors import BUILT_IN, Connectors, Registration
+from balanced_source_adapters.connectors import Connectors
+from balanced_source_adapters.registrations import BUILT_IN, Registration
 from balanced_source_operator.contract import choice as choice_module
 from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.choice import choice_of

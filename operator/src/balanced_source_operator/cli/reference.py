@@ -11,7 +11,8 @@ import typer
 
 from balanced_source.api import Connector
 from balanced_source.errors import ConnectorError
-from balanced_source_adapters.connectors import BUILT_IN, installed
+from balanced_source_adapters.connectors import installed
+from balanced_source_adapters.registrations import BUILT_IN
 from balanced_source_operator.cli.errors import in_sentences
 from balanced_source_operator.cli.markdown import field_table, table
 
