@@ -352,6 +352,16 @@ def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render
     } <= ports
 
 
+def test_the_former_name_of_the_ports_of_sources_still_replaces_them(render: Render) -> None:
+    def ports(**policy: object) -> set[int]:
+        made = one(render(networkPolicy={"enabled": True, **policy}), "NetworkPolicy")
+        return {entry["port"] for entry in made["spec"]["egress"][0]["ports"]}
+
+    assert 9092 in ports()
+    assert ports(kafkaPorts=[19092]) == ports(sourcePorts=[19092])
+    assert 9092 not in ports(kafkaPorts=[])
+
+
 def test_every_value_is_described(chart: Path) -> None:
     described = (chart / "README.md").read_text()
     values = yaml.safe_load((chart / "values.yaml").read_text())
