@@ -1,12 +1,20 @@
 """Asks what a source reads from, by executing the first calls of its enumerator from here."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Final
 
 from balanced_source.api import Caller, CallFailure, Source, discovery_problem
 from balanced_source.coordinator import SourceCoordinator
-from balanced_source.coordinator.effects import Effect, ExecuteCall
+from balanced_source.coordinator.effects import (
+    Effect,
+    ExecuteCall,
+    PersistState,
+    PublishAssignment,
+    ReportFact,
+    perform,
+)
 from balanced_source.coordinator.events import CallCompleted
 from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.mistakes import call_error
@@ -57,25 +65,48 @@ def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Excep
         .executor(secrets, caller=Caller.OPERATOR, client_id="balanced-source-doctor")
     )
     coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source)
-    waiting: list[Effect] = coordinator.start(now=0.0)
+    look = _Look()
     try:
+        look.perform(coordinator.start(now=0.0))
         for _ in range(MAX_CALLS):
-            calls = [
-                effect
-                for effect in waiting
-                # Delayed calls are repetitions, which a single look does not need.
-                if isinstance(effect, ExecuteCall) and effect.delay == 0
-            ]
-            if not calls:
+            if not look.calls:
                 break
-            first = calls[0]
-            waiting = [effect for effect in waiting if effect is not first]
-            waiting += coordinator.handle(
-                CallCompleted(first.call_id, _result(execute, first, source.kind)), now=0.0
-            )
+            call = look.calls.popleft()
+            answer = CallCompleted(call.call_id, _result(execute, call, source.kind))
+            look.perform(coordinator.handle(answer, now=0.0))
         return dict(coordinator.enumerator.problems())
     finally:
         coordinator.close()
+
+
+class _Look:
+    """Ports of effects for a single look at a source: calls wait, and nothing is changed.
+
+    Attributes:
+        calls: that are to be executed, in the order in which the enumerator made them.
+    """
+
+    def __init__(self) -> None:
+        self.calls = deque[ExecuteCall]()
+
+    def perform(self, effects: Iterable[Effect]) -> None:
+        """Perform the effects of one event."""
+        for effect in effects:
+            perform(effect, self)
+
+    def execute_call(self, effect: ExecuteCall) -> None:
+        """Keep a call that is due now: a single look does not repeat any."""
+        if effect.delay == 0:
+            self.calls.append(effect)
+
+    def persist_state(self, effect: PersistState) -> None:
+        """Store nothing: this is not the operator of the source."""
+
+    def publish_assignment(self, effect: PublishAssignment) -> None:
+        """Publish nothing."""
+
+    def report_fact(self, effect: ReportFact) -> None:
+        """Report nothing: the problems of the enumerator say it."""
 
 
 def _result(execute: Any, effect: ExecuteCall, kind: str) -> Any:
