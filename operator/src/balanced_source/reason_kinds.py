@@ -1,6 +1,7 @@
 """What a reason is made of."""
 
 import enum
+from collections.abc import Iterator
 from typing import Self
 
 
@@ -38,3 +39,9 @@ class ExplainedReason(enum.StrEnum):
         member._value_ = word
         member.kind, member.cause, member.remedy = kind, cause, remedy
         return member
+
+
+def loaded_reasons() -> Iterator[ExplainedReason]:
+    """Yield the reasons of this project and of all connectors whose modules are loaded."""
+    for words in ExplainedReason.__subclasses__():
+        yield from words

@@ -139,13 +139,13 @@ class Reason(ExplainedReason):
         "Mount the Secret, or correct its name.",
     )
     NOT_FOUND = (
-        "UnknownTopic",
+        "NotFound",
         ReasonKind.SOURCE,
-        "Something that the source names, such as a topic or a stream, does not exist.",
+        "Something that the source names, such as a stream, does not exist.",
         "Create it, or correct its name.",
     )
     POSITION_OUT_OF_RANGE = (
-        "OffsetOutOfRange",
+        "PositionOutOfRange",
         ReasonKind.SOURCE,
         "A start position does not exist in its split.",
         "Correct it as the message says.",

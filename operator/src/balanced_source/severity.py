@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from balanced_source.reason_kinds import ExplainedReason, ReasonKind
+from balanced_source.reason_kinds import ReasonKind, loaded_reasons
 from balanced_source.reasons import Reason
 
 _SEVERITY: Final = {
@@ -26,9 +26,7 @@ def is_loss(reason: str) -> bool:
     known as soon as their operator half is loaded.
     """
     return reason in CHECKPOINT_REASONS or any(
-        word.kind is ReasonKind.LOSS and word == reason
-        for words in ExplainedReason.__subclasses__()
-        for word in words
+        word.kind is ReasonKind.LOSS and word == reason for word in loaded_reasons()
     )
 
 

@@ -25,6 +25,7 @@ from balanced_source_operator.spec.crd import custom_resource_definition
 from support.builders import source_body
 from support.examined import APACHE, CRD, DEPLOYMENTS, SPARK, Examined, deployment
 from support.fake_kubernetes import FakeKubernetes
+from support.world import kafka_source
 
 
 class Scene:
@@ -206,7 +207,34 @@ async def test_problems_of_discovery_keep_their_reason(
     problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.NOT_FOUND)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
 
-    assert await scene.faults() == ["UnknownTopic"]
+    assert await scene.faults() == ["NotFound"]
+
+
+def test_a_look_asks_every_part_once_and_repeats_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def execute(call: Any) -> Any:
+        asked.append(call.scope)
+        raise RefusedDiscoveryError(f"{call.scope} refuses", scope=call.scope)
+
+    class Odd:
+        def of(self, source: Any) -> Any:
+            return self
+
+        def executor(self, secrets: Any, **_: Any) -> Any:
+            return execute
+
+    monkeypatch.setattr(outside, "installed", Odd)
+
+    found = outside.found_problems(kafka_source("a", "b"), {})
+
+    assert {scope: str(error) for scope, error in found.items()} == {
+        "a": "a refuses",
+        "b": "b refuses",
+    }
+    assert sorted(asked) == ["a", "b"]
 
 
 async def test_a_forbidden_lookup_is_unknown(scene: Scene) -> None:

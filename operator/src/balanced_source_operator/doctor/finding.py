@@ -4,7 +4,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from balanced_source.reasons import Reason
+from balanced_source.reason_kinds import loaded_reasons
 from balanced_source_operator.kube.port import KubernetesApi, Manifest
 
 
@@ -80,8 +80,8 @@ def unknown(check: str, message: str) -> Diagnosis:
 
 
 def remedy_of(reason: str) -> str:
-    """Return the remedy of a condition's reason; empty for reasons of connectors from elsewhere."""
-    return next((known.remedy for known in Reason if known == reason), "")
+    """Return the remedy of a condition's reason; empty for a word of no loaded connector."""
+    return next((known.remedy for known in loaded_reasons() if known == reason), "")
 
 
 _MARKS: Final = {Level.OK: "ok     ", Level.UNKNOWN: "unknown", Level.ERROR: "ERROR  "}

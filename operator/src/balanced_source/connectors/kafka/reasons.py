@@ -24,6 +24,18 @@ class KafkaReason(ExplainedReason):
             " find-hanging`, and end it with `kafka-transactions.sh abort`."
         ),
     )
+    UNKNOWN_TOPIC = (
+        "UnknownTopic",
+        ReasonKind.SOURCE,
+        "A topic that the source names does not exist.",
+        "Create it, or correct its name.",
+    )
+    OFFSET_OUT_OF_RANGE = (
+        "OffsetOutOfRange",
+        ReasonKind.SOURCE,
+        "A start offset does not exist in its partition.",
+        "Correct it as the message says.",
+    )
     NO_TOPIC_MATCHES = (
         "NoTopicMatches",
         ReasonKind.SOURCE,

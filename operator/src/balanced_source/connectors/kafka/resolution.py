@@ -20,7 +20,6 @@ from balanced_source.connectors.kafka.offsets import (
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source.reasons import Reason
 
 Offsets = Mapping[SplitId, int]
 Chains = Mapping[SplitId, tuple[Wish, ...]]
@@ -147,7 +146,7 @@ def _check_exact(
                 f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]},"
                 f" not {wish.offset}: correct it, or use −2 for the earliest and −1 for the latest",
                 scope=KafkaSplitId.of(split_id).cluster,
-                reason=Reason.POSITION_OUT_OF_RANGE,
+                reason=KafkaReason.OFFSET_OUT_OF_RANGE,
             )
 
 
@@ -188,7 +187,7 @@ def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
         f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history,"
         " or set onDataLoss to Continue to read without them",
         scope=KafkaSplitId.of(split_id).cluster,
-        reason=Reason.POSITION_OUT_OF_RANGE,
+        reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
 
 
@@ -198,7 +197,7 @@ def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
         " is of another topic, or the topic was created again. Name the topic that the history is"
         " of, or give startingOffsets",
         scope=KafkaSplitId.of(split_id).cluster,
-        reason=Reason.POSITION_OUT_OF_RANGE,
+        reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
 
 

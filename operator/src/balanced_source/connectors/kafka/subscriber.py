@@ -13,7 +13,6 @@ from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source.reasons import Reason
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -155,6 +154,6 @@ def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError
         f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the"
         " subscription; looking again",
         scope=cluster,
-        reason=Reason.NOT_FOUND,
+        reason=KafkaReason.UNKNOWN_TOPIC,
         is_hopeless=True,
     )
