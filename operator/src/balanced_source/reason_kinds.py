@@ -1,8 +1,12 @@
 """What a reason is made of."""
 
 import enum
+import re
 from collections.abc import Iterator
-from typing import Self
+from typing import Final, Self
+
+_WORD: Final = re.compile("[A-Z][A-Za-z0-9]{0,127}")
+"""A CamelCase word that fits into an event of Kubernetes."""
 
 
 class ReasonKind(enum.Enum):
@@ -45,3 +49,13 @@ def loaded_reasons() -> Iterator[ExplainedReason]:
     """Yield the reasons of this project and of all connectors whose modules are loaded."""
     for words in ExplainedReason.__subclasses__():
         yield from words
+
+
+def reason_fault(reason: object) -> str:
+    """Return what is wrong with a reason that a connector gives; empty if nothing is."""
+    if isinstance(reason, str) and _WORD.fullmatch(reason):
+        return ""
+    return (
+        f"its reason {str(reason)[:128]!r} is not a CamelCase word of letters and digits, at most"
+        " 128, such as NoFolder"
+    )

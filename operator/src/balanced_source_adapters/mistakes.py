@@ -17,11 +17,14 @@ from balanced_source.errors import (
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
+    DiscoveryError,
+    RefusedDiscoveryError,
     TransientDiscoveryError,
     WrongAnswerError,
     in_short,
     text_of,
 )
+from balanced_source.reason_kinds import reason_fault
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.registrations import BUILT_IN, OURS, registered
 
@@ -51,7 +54,7 @@ _logged: Final[dict[tuple[str, str], str]] = {}
 """Connector and method → the mistake that was logged last."""
 
 
-class _Place(NamedTuple):
+class _CodePlace(NamedTuple):
     """Where a piece of code is."""
 
     module: str
@@ -247,7 +250,15 @@ def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
 
 def _with_name(kind: str, error: Exception) -> Exception:
     # One of ours may be made of others, such as a hybrid source.
-    if not kind or kind in BUILT_IN or not isinstance(error, WrongAnswerError):
+    if not kind or kind in BUILT_IN or not isinstance(error, DiscoveryError):
+        return error
+    if fault := reason_fault(error.reason):
+        text = f"{_breaks(kind, error)}; {fault}"
+        is_refused = isinstance(error, RefusedDiscoveryError)
+        return (RefusedDiscoveryError if is_refused else TransientDiscoveryError)(
+            text, scope=error.scope
+        )
+    if not isinstance(error, WrongAnswerError):
         return error
     return WrongAnswerError(_breaks(kind, error), scope=error.scope, reason=error.reason)
 
@@ -256,15 +267,15 @@ def _breaks(kind: str, error: Exception) -> str:
     return f"connector {kind!r} of {package_of(kind)} breaks its contract: {text_of(error)}"
 
 
-def _places(error: BaseException) -> list[_Place]:
+def _places(error: BaseException) -> list[_CodePlace]:
     """Return where an exception came from, innermost first."""
     return [
-        _Place(str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
+        _CodePlace(str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
         for frame, _ in traceback.walk_tb(error.__traceback__)
     ][::-1]
 
 
-def _own_place(error: BaseException, kinds: Mapping[str, str]) -> _Place | None:
+def _own_place(error: BaseException, kinds: Mapping[str, str]) -> _CodePlace | None:
     """Return where the code of a connector has raised an exception, or has passed it on.
 
     Args:

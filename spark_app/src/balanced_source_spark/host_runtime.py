@@ -23,6 +23,8 @@ from balanced_source.errors import (
     FatalProblemError,
 )
 from balanced_source.host import Phase, ReaderHost, is_finished, readers_on
+from balanced_source.names import shown_value
+from balanced_source.reason_kinds import reason_fault
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
@@ -297,6 +299,8 @@ class HostRuntime(HostReporter):
         Each change is logged once and reported at once; the operator turns it into a condition and
         an event.
         """
+        if problem is not None and (fault := reason_fault(problem.reason)):
+            raise ContractViolationError(f"problem {shown_value(key)}: {fault}")
         with self._lock:
             before = self._problems.get(key)
             self._problems.set(key, problem)

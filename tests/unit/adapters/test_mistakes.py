@@ -5,6 +5,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,15 +24,19 @@ from balanced_source.errors import (
     ConnectorContractError,
     ConnectorError,
     ContractViolationError,
+    DiscoveryError,
+    RefusedDiscoveryError,
     StateConflictError,
     TransientDiscoveryError,
     in_short,
 )
+from balanced_source.reason_kinds import reason_fault
 from balanced_source.reasons import Reason
 from balanced_source_adapters import mistakes
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_adapters.mistakes import (
     call_error,
+    discovery_errors,
     expect_texts,
     explained,
     named,
@@ -180,6 +185,47 @@ def test_a_broken_contract_is_named() -> None:
         f"{PACKAGE} breaks its contract: the enumerator has assigned the attributes of split"
         " ('a',), whose 'stop' is None. It must assign attributes without 'stop'"
     )
+
+
+def test_a_reason_that_is_no_word_is_named() -> None:
+    class Odd(OddSource):
+        def create_enumerator(self, context: Any) -> Any:
+            def act(name: str) -> None:
+                if name == "start":
+                    context.report("no folder", "folder x is missing: create it")
+
+            return OddEnumerator(context, act)
+
+    found = run(Odd(()))
+
+    assert isinstance(found, ConnectorContractError)
+    assert str(found).startswith(
+        f"{PACKAGE} breaks its contract: the enumerator has reported 'folder x is missing: create"
+        " it': its reason 'no folder' is not a CamelCase word"
+    )
+
+
+@pytest.mark.parametrize("kind", [RefusedDiscoveryError, TransientDiscoveryError])
+def test_a_reason_of_discovery_that_is_no_word_is_named(kind: type[DiscoveryError]) -> None:
+    """What the problem is stays in the sentence, and how bad it is."""
+    failed = kind("folder x is missing: create it", scope="x", reason="no folder")
+    coordinator: Any = SimpleNamespace(
+        enumerator=SimpleNamespace(problems=lambda: {"x": failed}),
+        source=SimpleNamespace(kind="odd"),
+    )
+
+    found = discovery_errors(coordinator)["x"]
+
+    assert isinstance(found, kind)
+    assert found.reason == Reason.DISCOVERY_FAILED
+    assert str(found).startswith(
+        f"{PACKAGE} breaks its contract: folder x is missing: create it; its reason 'no folder' is"
+    )
+
+
+@pytest.mark.parametrize("reason", ["", "noFolder", "No folder", "No\n", "N" * 129, None, 7])
+def test_a_reason_is_a_word_that_kubernetes_takes(reason: object) -> None:
+    assert reason_fault(reason)
 
 
 def test_values_that_the_coordinator_cannot_work_with_are_named() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from balanced_source.connectors.kafka.reasons import KafkaReason
-from balanced_source.reason_kinds import ExplainedReason
+from balanced_source.reason_kinds import ExplainedReason, reason_fault
 from balanced_source.reasons import Reason, ReasonKind
 from balanced_source.severity import is_loss, severity
 from support.conditions_reference import all_reasons, page
@@ -87,6 +87,11 @@ def test_every_reason_says_what_happened_and_every_problem_what_to_do(
     assert not reason.remedy or reason.remedy.endswith(".")
     is_problem = reason.kind in (ReasonKind.OPERATION, ReasonKind.SOURCE, ReasonKind.LOSS)
     assert reason.remedy or not is_problem
+
+
+@pytest.mark.parametrize("reason", all_reasons())
+def test_our_reasons_keep_the_rule_for_connectors(reason: ExplainedReason) -> None:
+    assert reason_fault(reason) == ""
 
 
 def test_a_reason_is_its_word_wherever_it_goes() -> None:

@@ -27,7 +27,8 @@ from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
 from balanced_source.maps import changed
-from balanced_source.names import as_unicode
+from balanced_source.names import as_unicode, shown_value
+from balanced_source.reason_kinds import reason_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +296,10 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.issue(PendingCall(call, handler.__name__, period), initial_delay)
 
     def report(self, reason: str, message: str, *, warning: bool = False) -> None:
+        if fault := reason_fault(reason):
+            raise ContractViolationError(
+                f"the enumerator has reported {shown_value(message)}: {fault}"
+            )
         self.turn.effects.append(ReportFact(reason, as_unicode(message), warning))
 
     def issue(self, pending: PendingCall, delay: float) -> None:
