@@ -14,7 +14,7 @@ from balanced_source_operator.contract.errors import in_words
 from balanced_source_operator.spec.application import CONF_KEY, IMAGE, PROGRAM, Application
 from balanced_source_operator.spec.assignment import AssignmentSpec, Rebalance, Strategy
 from balanced_source_operator.spec.autoscaling import Autoscaling
-from balanced_source_operator.spec.restart import Restart
+from balanced_source_operator.spec.restarts import Restart
 from balanced_source_operator.spec.source import BRANCHES, Source
 from balanced_source_operator.spec.spark_values import MEMORY
 from balanced_source_operator.spec.spark_values import VERSION as SPARK_VERSION

@@ -1,4 +1,9 @@
-"""``spec.application.restart``: when changed settings restart a running application."""
+"""When an application is started again.
+
+``spec.restart`` is about one that has failed. It is not part of ``spec.application``, because a
+change there restarts the application. ``spec.application.restart`` is about one whose settings
+have changed.
+"""
 
 import enum
 from typing import Annotated, Final
@@ -15,6 +20,14 @@ MAX_WINDOW: Final = 24 * 3600.0
 
 _DURATION: Final = "duration must be between 1m and 24h"
 _WINDOW: Final = "set window if, and only if, policy is Window"
+
+
+class Restart(Model):
+    """Restarts of a failed application. The pause grows with each failure, up to ten minutes."""
+
+    max_failures: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """Number of consecutive failures after which the application is not started again. The failed
+    application is kept with its log. Absent: no limit."""
 
 
 def _fits_a_day(text: str) -> str:
