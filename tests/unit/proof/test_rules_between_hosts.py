@@ -108,7 +108,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
     (
         seeded(
             "a host that retains a split gets it back",
-            f"{_REPORTED}:_Taken._wait",
+            f"{_REPORTED}:_Sorted._wait",
             "has_the_word = is_read and",
             "has_the_word =",
         ),
@@ -117,7 +117,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
     (
         seeded(
             "positions of removed scopes that only hosts know are dropped",
-            f"{_REPORTED}:_Taken._keep",
+            f"{_REPORTED}:_Sorted._keep",
             "if self.source.retention > 0:",
             "if False:",
         ),

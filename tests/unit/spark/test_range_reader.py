@@ -171,7 +171,9 @@ def test_each_range_gets_its_own_records_in_order_and_once_under_any_delivery(
         for key, (start, end) in RANGES.items()
     ]
     consumer: Any = Consumer(portion=0)
-    reading = range_reader._Reading(consumer, pieces, RangeReaderSettings(cluster="c", config={}))
+    reading = range_reader._RangesInProgress(
+        consumer, pieces, RangeReaderSettings(cluster="c", config={})
+    )
 
     chunks: list[Any] = delivered
     accepted = [reading._accepted(chunk).messages for chunk in chunks]

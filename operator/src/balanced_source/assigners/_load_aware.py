@@ -85,7 +85,7 @@ class LoadAwareAssigner(SplitAssigner):
     def _rebalanced(
         self, placement: Placement, table: WeightTable, owners: Sequence[int]
     ) -> Sequence[int]:
-        rebalance = _Rebalance(placement, table, self)
+        rebalance = _LoadSearch(placement, table, self)
         # Steps beyond the end of the former search were not worth their moves from its start. From
         # where it ended they may be.
         for number in range(_SEARCHES + 1):
@@ -127,7 +127,7 @@ def _deal(table: WeightTable, before: Sequence[int], n: int) -> list[int]:
     return [dealt[i] for i in pending]
 
 
-class _Rebalance:
+class _LoadSearch:
     """One rebalance, in several searches.
 
     The weight of a split that keeps a reader busy alone is cut to a fair share: its reader counts

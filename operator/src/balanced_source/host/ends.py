@@ -243,7 +243,7 @@ def look(
         deleted: splits that do not exist any more. A source without stops learns that from its next
             assignment.
     """
-    found = _Found()
+    found = _LookSoFar()
     stops = {
         s: int(base.attributes.get(s, {}).get(STOP, 0)) for s in deleted if s in base.positions
     }
@@ -280,7 +280,7 @@ def look(
     )
 
 
-class _Found:
+class _LookSoFar:
     """What a look has found so far."""
 
     def __init__(self) -> None:

@@ -228,11 +228,11 @@ class ReadersHalfContract(PlannerHooksContract):
     def _rows(self, split_id: SplitId) -> list[Row]:
         return [dict(row) for row in self.rows(split_id)]
 
-    def _begin(self, split_id: SplitId) -> "list[_Mark]":
+    def _begin(self, split_id: SplitId) -> "list[_SplitMark]":
         first = self.first(split_id)
-        return [] if first is None else [_Mark(0, first)]
+        return [] if first is None else [_SplitMark(0, first)]
 
-    def _marks(self, split_id: SplitId) -> "list[_Mark]":
+    def _marks(self, split_id: SplitId) -> "list[_SplitMark]":
         """Where a split is after each poll that brings records."""
         task = _Task(self, [split_id])
         task.read(len(self.rows(split_id)))
@@ -248,14 +248,14 @@ class ReadersHalfContract(PlannerHooksContract):
         return last
 
 
-class _Mark(NamedTuple):
+class _SplitMark(NamedTuple):
     """How many records a split has brought, and where it is then; None if that is unknown."""
 
     records: int
     position: Any
 
 
-def _known(marks: "Sequence[_Mark]") -> "list[_Mark]":
+def _known(marks: "Sequence[_SplitMark]") -> "list[_SplitMark]":
     return [mark for mark in marks if mark.position is not None]
 
 
@@ -297,7 +297,7 @@ class _Task:
         self.batches: list[Any] = []
         self.count = 0
         self.tip: int | None = None
-        self.marks: list[_Mark] = []
+        self.marks: list[_SplitMark] = []
         self.ended: dict[SplitId, Position] = {}
         self.behind: Mapping[SplitId, int] = {}
 
@@ -383,7 +383,7 @@ class _Task:
         if self.count > before:
             split_id = next(iter(self._starts))
             position = self._at.get(split_id, self.ended.get(split_id))
-            self.marks.append(_Mark(self.count, position))
+            self.marks.append(_SplitMark(self.count, position))
 
     def _snapshot(self) -> Mapping[SplitId, Position]:
         return {split.split_id: split.position for split in self._reader.snapshot_state(1)}

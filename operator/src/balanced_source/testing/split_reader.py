@@ -51,7 +51,7 @@ class SplitReaderContract:
     # --- reading ----------------------------------------------------------------------------------
 
     def test_everything_in_its_order_and_then_the_end(self) -> None:
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(*self.splits())
 
         reading.to_the_end(self.splits())
@@ -63,7 +63,7 @@ class SplitReaderContract:
 
     def test_reading_begins_at_the_position(self) -> None:
         split = self.later(self.splits()[0])
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(split)
 
         reading.to_the_end([split])
@@ -77,7 +77,7 @@ class SplitReaderContract:
         if (stop := getattr(split, "stopping_position", None)) is None:
             pytest.skip("only reading tells where this split ends")
         split = split.at(stop)
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(split)
 
         reading.to_the_end([split])
@@ -88,7 +88,7 @@ class SplitReaderContract:
 
     def test_splits_may_come_later(self) -> None:
         first, *rest = self.splits()
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(first)
         reading.fetch()
         reading.add(*rest)
@@ -101,7 +101,7 @@ class SplitReaderContract:
 
     def test_what_was_removed_is_not_read_any_more(self) -> None:
         kept, removed, _ = self.splits()
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(kept, removed)
         reading.remove(removed)
         reading.remove(removed)  # it may be told of splits that it does not have
@@ -114,7 +114,7 @@ class SplitReaderContract:
 
     def test_a_split_that_comes_back_is_read_from_its_new_position(self) -> None:
         split = self.splits()[0]
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(split)
         reading.fetch()
         reading.remove(split)
@@ -132,7 +132,7 @@ class SplitReaderContract:
     def test_a_wake_up_before_the_fetch_is_not_lost(self) -> None:
         if (blocking := self.unread()) is None:
             pytest.skip("this reader never blocks")
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(blocking)
         reading.reader.wake_up()
 
@@ -143,7 +143,7 @@ class SplitReaderContract:
     def test_a_fetch_that_blocks_is_woken_up(self) -> None:
         if (blocking := self.unread()) is None:
             pytest.skip("this reader never blocks")
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(blocking)
 
         with _background(reading.reader) as fetching:
@@ -153,7 +153,7 @@ class SplitReaderContract:
         reading.reader.close()
 
     def test_wake_ups_lose_nothing(self) -> None:
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(*self.splits())
         for _ in range(3):
             reading.reader.wake_up()
@@ -169,7 +169,7 @@ class SplitReaderContract:
 
     def test_a_paused_split_waits_and_continues_where_it_stopped(self) -> None:
         first, second, _ = self.splits()
-        reading = _Reading(self.make_reader())
+        reading = _ReaderUnderTest(self.make_reader())
         reading.add(first, second)
         if not self.can_pause:
             with pytest.raises(ContractViolationError):
@@ -188,7 +188,7 @@ class SplitReaderContract:
         reading.reader.close()
 
 
-class _Reading:
+class _ReaderUnderTest:
     """A reader, and what came out of it."""
 
     def __init__(self, reader: SplitReader[Any, Any]) -> None:

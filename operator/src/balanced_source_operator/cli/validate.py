@@ -18,7 +18,7 @@ from balanced_source_operator.cli.server_check import ServerMode, check_with_ser
 from balanced_source_operator.validation.manifests import Report, check_files
 
 
-class _Summary(enum.StrEnum):
+class _Verdict(enum.StrEnum):
     VALID = "valid"
     INVALID = "invalid"
 
@@ -75,6 +75,6 @@ def as_text(report: Report) -> str:
     bad = {(problem.file, problem.document) for problem in report.problems}
     for checked in report.checked:
         name = checked.name
-        state = _Summary.INVALID if (name.file, name.document) in bad else _Summary.VALID
+        state = _Verdict.INVALID if (name.file, name.document) in bad else _Verdict.VALID
         lines.append(f"{name.file}: BalancedSource {name.name}: {state}")
     return "\n".join(lines) + "\n"

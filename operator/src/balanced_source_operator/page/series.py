@@ -30,7 +30,7 @@ class Point(NamedTuple):
     rate: float | None
 
 
-class _Mark(NamedTuple):
+class _HostMark(NamedTuple):
     """How far a host was.
 
     One number for all of its splits, comparable only while it has the same splits.
@@ -51,7 +51,7 @@ class Series:
 
     def __init__(self) -> None:
         self._points: deque[Point] = deque(maxlen=POINTS)
-        self._marks: dict[str, _Mark] = {}
+        self._marks: dict[str, _HostMark] = {}
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -73,10 +73,10 @@ class Series:
         self._marks = marks
 
 
-def _mark(report: HostReport) -> _Mark:
+def _mark(report: HostReport) -> _HostMark:
     positions = list(report.positions.values())
     is_numeric = all(type(position) is int for position in positions)
-    return _Mark(
+    return _HostMark(
         terms=(report.lineage, report.incarnation, report.epoch, len(positions)),
         at=report.heartbeat,
         total=sum(position for position in positions if type(position) is int)
@@ -85,7 +85,7 @@ def _mark(report: HostReport) -> _Mark:
     )
 
 
-def _rate(before: _Mark | None, now: _Mark) -> float | None:
+def _rate(before: _HostMark | None, now: _HostMark) -> float | None:
     """Return positions per second between two marks; None if nothing can be said.
 
     After another epoch the sum is of other splits. A host that has not reported since says nothing

@@ -98,7 +98,7 @@ def _is_same(known: Assignment | None, assignment: Assignment) -> bool:
 
 
 def _entry(before: Assignment | None, now: Assignment, at: float) -> Entry:
-    difference = _difference(before.owners, now.owners) if before is not None else _Difference()
+    difference = _difference(before.owners, now.owners) if before is not None else _OwnerChanges()
     return Entry(
         epoch=now.epoch,
         lineage=now.lineage,
@@ -114,7 +114,7 @@ def _entry(before: Assignment | None, now: Assignment, at: float) -> Entry:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Difference:
+class _OwnerChanges:
     """What differs between two assignments, counted without keeping every move."""
 
     moved: int = 0
@@ -123,8 +123,8 @@ class _Difference:
     shown: tuple[OwnerChange, ...] = ()
 
 
-def _difference(before: Mapping[SplitId, int], now: Mapping[SplitId, int]) -> _Difference:
-    difference = _Difference(shown=first_moves(before, now, SHOWN))
+def _difference(before: Mapping[SplitId, int], now: Mapping[SplitId, int]) -> _OwnerChanges:
+    difference = _OwnerChanges(shown=first_moves(before, now, SHOWN))
     for move in changes(before, now):
         if move.before is None:
             difference.added[move.split[:-1]] += 1
@@ -135,7 +135,7 @@ def _difference(before: Mapping[SplitId, int], now: Mapping[SplitId, int]) -> _D
     return difference
 
 
-def _why(before: Assignment | None, now: Assignment, difference: _Difference) -> str:
+def _why(before: Assignment | None, now: Assignment, difference: _OwnerChanges) -> str:
     if before is None:
         return "In effect when the operator began to look; earlier epochs are not known"
     reasons = [*_reasons(before, now), *_split_reasons(difference)]
@@ -164,7 +164,7 @@ def _members(assignment: Assignment) -> frozenset[str]:
     return frozenset(assignment.incarnations) - assignment.idle_hosts
 
 
-def _split_reasons(difference: _Difference) -> list[str]:
+def _split_reasons(difference: _OwnerChanges) -> list[str]:
     return [
         f"{found.total()} {'split' if found.total() == 1 else 'splits'} {verb}{_places(found)}"
         for found, verb in (

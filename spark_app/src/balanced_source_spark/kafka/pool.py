@@ -40,7 +40,7 @@ def _nothing(lent: Closable) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept(Generic[C]):
+class _IdleConsumer(Generic[C]):
     consumer: C
     key: Hashable
     owner: Hashable
@@ -67,7 +67,7 @@ class Pool(Generic[C]):
         self._max_idle = max_idle
         self._hand_on = hand_on
         self._lock = threading.Lock()
-        self._kept: list[_Kept[C]] = []
+        self._kept: list[_IdleConsumer[C]] = []
         self._process = os.getpid()
         self._sweeper: threading.Thread | None = None
 
@@ -106,7 +106,7 @@ class Pool(Generic[C]):
             # After a failure no one knows what it has fetched, or where it is.
             lent.close()
             raise
-        self._put(_Kept(consumer=lent, key=key, owner=owner, used=time.monotonic()))
+        self._put(_IdleConsumer(consumer=lent, key=key, owner=owner, used=time.monotonic()))
 
     def idle(self) -> list[C]:
         """Return all that are kept."""
@@ -152,7 +152,7 @@ class Pool(Generic[C]):
             return False
         return True
 
-    def _put(self, lent: _Kept[C]) -> None:
+    def _put(self, lent: _IdleConsumer[C]) -> None:
         with self._lock:
             self._kept.append(lent)
             surplus = self._kept[: -self._max_kept]
@@ -173,7 +173,7 @@ class Pool(Generic[C]):
             self.sweep(time.monotonic())
 
 
-def _close(all_of: list[_Kept[C]]) -> None:
+def _close(all_of: list[_IdleConsumer[C]]) -> None:
     for kept in all_of:
         with suppress(Exception):  # one that fails to close must not keep the others open
             kept.consumer.close()

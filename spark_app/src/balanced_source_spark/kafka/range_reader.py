@@ -51,10 +51,10 @@ def read_ranges(
         ReadStalledError: no progress for `RangeReaderSettings.stall` seconds.
     """
     with borrowed_consumer(settings.consumer(queue_per_split=False)) as consumer:
-        yield from _Reading(consumer, ranges, settings).batches()
+        yield from _RangesInProgress(consumer, ranges, settings).batches()
 
 
-class _Reading:
+class _RangesInProgress:
     """Progress of one call of `read_ranges`."""
 
     def __init__(

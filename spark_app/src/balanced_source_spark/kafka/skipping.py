@@ -60,7 +60,7 @@ def read_what_is_left(
     columns = (*settings.columns, *(name for name in _PROGRESS if name not in settings.columns))
     left, tried = _left(ranges, begins), list[SplitRange]()
     while left:
-        progress = _Progress(left)
+        progress = _RangeProgress(left)
         try:
             for batch in read(left, replace(settings, columns=columns)):
                 progress.note(batch)
@@ -118,7 +118,7 @@ def _skipped(piece: SplitRange, begins: Mapping[SplitId, int]) -> Gap:
     )
 
 
-class _Progress:
+class _RangeProgress:
     """How far ranges are read."""
 
     def __init__(self, ranges: Sequence[SplitRange]) -> None:

@@ -13,7 +13,7 @@ from balanced_source.connectors.discovery.values import DiscoveryState, Retained
 
 
 @dataclass(slots=True, kw_only=True)
-class _Taken(Generic[SplitT]):
+class _Sorted(Generic[SplitT]):
     """What becomes of the reported splits; the tables start as copies of the enumerator's."""
 
     source: SplitDiscovery[SplitT]
@@ -96,7 +96,7 @@ def take_reported(
     Returns:
         The state, and the splits whose positions no one needs any more.
     """
-    taken = _Taken(
+    taken = _Sorted(
         source=source,
         owned=owned,
         until=until,

@@ -147,10 +147,10 @@ def compiled(text: str) -> Pattern:
         raise PatternError(
             f"the pattern has {len(text)} characters: at most {MAX_LENGTH} are allowed"
         )
-    return Pattern(_Parser(text).program())
+    return Pattern(_PatternParser(text).program())
 
 
-class _Parser:
+class _PatternParser:
     """Recursive descent; each method returns the program of what it read."""
 
     def __init__(self, text: str) -> None:
