@@ -25,7 +25,8 @@ class Measure:
     Attributes:
         time: column with the time of a record: a timestamp, or a whole number of milliseconds since
             the epoch.
-        offsets: columns with topic, partition and offset of a record.
+        offsets: columns that say where a record is in the next part: the name and the number that
+            identify a split, and the offset in it. For Kafka: topic, partition and offset.
     """
 
     time: str | None = None
@@ -38,11 +39,11 @@ class Measure:
     @classmethod
     def from_json(cls, data: Json) -> Self:
         """Inverse of `to_json`; any error means that the value is not one."""
-        topic_partition_offset = data["offsets"]
-        if topic_partition_offset is None:
+        columns = data["offsets"]
+        if columns is None:
             return cls(time=str(data["time"]))
-        topic, partition, offset = map(str, topic_partition_offset)
-        return cls(offsets=(topic, partition, offset))
+        name, number, offset = map(str, columns)
+        return cls(offsets=(name, number, offset))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class SwitchPosition:
     Attributes:
         time: of the newest record that was read, in milliseconds since the epoch; None if no time
             was measured.
-        offsets: topic and partition → offset behind the last record that was read.
+        offsets: name and number of a split → offset behind the last record that was read.
     """
 
     time: int | None = None
@@ -69,7 +70,7 @@ class SwitchPosition:
         """Return the JSON value; equal positions give equal JSON."""
         return {
             "time": self.time,
-            "offsets": [[t, p, offset] for (t, p), offset in sorted(self.offsets.items())],
+            "offsets": [[name, n, offset] for (name, n), offset in sorted(self.offsets.items())],
         }
 
     @classmethod
@@ -84,7 +85,7 @@ class SwitchPosition:
         try:
             time, offsets = (
                 data["time"],
-                {(str(t), int(p)): int(offset) for t, p, offset in data["offsets"]},
+                {(str(name), int(n)): int(offset) for name, n, offset in data["offsets"]},
             )
             return cls(time=None if time is None else int(time), offsets=offsets)
         except _MALFORMED as error:

@@ -191,7 +191,8 @@ class PipelineSpec(Model):
     def row_fields(self) -> Mapping[str, str]:
         """Fields that only some kinds of source have, as far as they are set.
 
-        See `OperatorHalf.row_fields`.
+        See `OperatorHalf.row_fields`. `includeHeaders` is one of Kafka and stands here, because
+        users have it in their manifests; a new one belongs to its connector's branch of the spec.
         """
         return {"includeHeaders": "true"} if self.include_headers else {}
 
