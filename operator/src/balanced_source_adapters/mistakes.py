@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-ENDINGS: Final = (KeyboardInterrupt, GeneratorExit)
-"""Exceptions that are no mistake: who calls has ended the work."""
-
 _LIBRARY: Final = "balanced_source"
 """Top-level module of the library, which connectors call and which checks what they bring."""
 
@@ -101,7 +98,8 @@ def mistake(kind: str, where: str, error: BaseException) -> ConnectorError:
 def explained(kind: str, where: str) -> Iterator[None]:
     """Turn what is raised by mistake into a `ConnectorError`.
 
-    Errors of this project say what to do themselves.
+    Errors of this project say what to do themselves. Do not use it around a ``yield``: the caller
+    of a generator closes it with an exception, which is no mistake of the connector.
 
     Args:
         kind: of the connector.
@@ -109,9 +107,9 @@ def explained(kind: str, where: str) -> Iterator[None]:
     """
     try:
         yield
-    except (BalancedSourceError, *ENDINGS):
+    except (BalancedSourceError, KeyboardInterrupt):
         raise
-    # Also a SystemExit, and what a cancelled call of asyncio raises.
+    # Also a SystemExit, a GeneratorExit, and what a cancelled call of asyncio raises.
     except BaseException as error:
         raise mistake(kind, where, error) from error
 

@@ -1,5 +1,6 @@
 """What a connector raises by mistake in a task is a sentence: connector, where, what to do."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +38,7 @@ REPORT = "Report this to the authors of the package, with the traceback from the
 class Ranges:
     """Yields one batch, then fails."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
     first: Any = field(default_factory=lambda: ROWS)
 
     def read(self, partition: ReaderPartition) -> Iterator[Any]:
@@ -58,6 +59,23 @@ def test_a_task_reader_that_fails_is_named_with_its_connector() -> None:
         f" {REPORT}"
     )
     assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_a_task_reader_that_raises_the_end_of_a_generator_is_named() -> None:
+    batches = checked_task("files", lambda: Ranges(GeneratorExit())).read(PART)
+    next(batches)
+
+    with pytest.raises(ConnectorError, match=r"read of its task reader: GeneratorExit"):
+        next(batches)
+
+
+def test_closing_the_generator_of_a_task_is_no_mistake() -> None:
+    """A query that needs a few rows only closes it."""
+    batches = checked_task("files", Ranges).read(PART)
+    next(batches)
+
+    with contextlib.closing(batches):  # type: ignore[type-var] # a generator
+        pass
 
 
 def test_a_task_reader_that_is_cut_off_is_to_be_checked_first() -> None:
@@ -135,6 +153,14 @@ def fails(*_: Any) -> Any:
 
 def shelf() -> Shelf:
     return Shelf(lengths={"a": 5})
+
+
+def test_a_reader_that_raises_the_end_of_a_generator_is_named(journal: FolderJournal) -> None:
+    def ends(*_: Any) -> Any:
+        raise GeneratorExit
+
+    with pytest.raises(ConnectorError, match=r"failed in poll_next: GeneratorExit"):
+        attempt(journal, Half(shelf(), of_reader={"poll_next": ends}))
 
 
 @pytest.mark.parametrize("name", ["split", "reader", "rows"])

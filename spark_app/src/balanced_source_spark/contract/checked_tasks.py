@@ -39,14 +39,25 @@ class CheckedTaskReader:
 
     def read(self, partition: "ReaderPartition") -> Iterator[pa.RecordBatch]:
         """See `balanced_source_spark.contract.half.TaskReader`."""
-        columns, kind = RowColumns(self.declared, "read of its task reader"), self.connector
-        with plain_errors(), attributed(kind), explained(kind, "read of its task reader"):
-            found: object = self.reader.read(partition)
-            expect(found, Iterable, "an iterator of pyarrow.RecordBatch")
-            for batch in cast("Iterable[pa.RecordBatch]", found):
-                expect(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
-                columns.check(batch)
+        with plain_errors(), attributed(self.connector):
+            batches = self._batches(partition)
+            while (batch := self._next(batches)) is not None:
                 yield batch
+
+    def _batches(self, partition: "ReaderPartition") -> Iterator[pa.RecordBatch]:
+        """Return what the connector reads, checked batch by batch."""
+        columns = RowColumns(self.declared, "read of its task reader")
+        found: object = self.reader.read(partition)
+        expect(found, Iterable, "an iterator of pyarrow.RecordBatch")
+        for batch in cast("Iterable[pa.RecordBatch]", found):
+            expect(batch, pa.RecordBatch, "a pyarrow.RecordBatch", "yielded")
+            columns.check(batch)
+            yield batch
+
+    def _next(self, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        # Each by itself: whoever closes the generator of `read` makes no mistake.
+        with explained(self.connector, "read of its task reader"):
+            return next(batches, None)
 
 
 def checked_task(

@@ -20,7 +20,7 @@ from balanced_source.errors import (
     ContractViolationError,
 )
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_adapters.mistakes import ENDINGS, broken_contract, mistake, package_of
+from balanced_source_adapters.mistakes import broken_contract, mistake, package_of
 from balanced_source_spark.contract.call_watch import CallWatch
 
 log = get_logger(__name__)
@@ -75,7 +75,7 @@ class ExplainingProxy:
             watch.since = now()
             try:
                 return found(*args, **named)
-            except (BalancedSourceError, *ENDINGS):
+            except (BalancedSourceError, KeyboardInterrupt):
                 raise
             except BaseException as error:
                 raise mistake(connector, name, error) from error
