@@ -1,5 +1,7 @@
 """Reads logs into a folder of JSON files, one per micro-batch, with two actions in each.
 
+With the option ``sink.shuffled``, both actions use the output of one shuffle.
+
 The trigger is ``now``, ``once``, ``batch`` for a query that is no stream, or a time.
 
 ``python journal_program.py FOLDER MASTER TRIGGER option=value …``. Options of the sink begin with
@@ -11,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from balanced_source_spark.data_source import register
 
@@ -21,7 +23,10 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
     out, faults = Path(folder), importlib.import_module("sitecustomize")
 
     def write(rows: DataFrame, number: int) -> None:
-        first, second = rows.collect(), rows.collect()
+        if faults.taken("skip-micro-batch"):
+            faults.tell("kill-driver-within-close")
+            return
+        first, second = both(rows)
         if sorted(first) != sorted(second):
             (out / "unequal").touch()
         partial = out / f".{number}"
@@ -29,6 +34,15 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
         partial.replace(out / f"{number}.json")
         if first and faults.taken("hold-driver-after-write"):
             faults.hold("driver-holds")
+
+    def both(rows: DataFrame) -> tuple[list[Row], list[Row]]:
+        if "shuffled" not in sink:
+            return rows.collect(), rows.collect()
+        shuffled = rows.repartition(4).rdd
+        first = shuffled.collect()
+        if first and faults.taken("hold-driver-after-shuffle"):
+            faults.hold("shuffle-is-done", until="go-on")
+        return first, shuffled.collect()
 
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
     for key, value in (

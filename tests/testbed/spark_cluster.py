@@ -12,11 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from testbed.ports import LOOPBACK, PortPool
 from testbed.processes import Child, Supervisor
 from testbed.started import Started
 
 _DEPLOY: Final = "org.apache.spark.deploy"
+_EXECUTOR: Final = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_MASTER: Final = "master"
 _START: Final = 120.0
 """Seconds in which a master must listen."""
 
@@ -56,7 +60,7 @@ class SparkCluster(Started):
         return f"spark://{LOOPBACK}:{self._port}"
 
     def start(self) -> None:
-        master = self._start("master", "master.Master", LOOPBACK, "--port", str(self._port))
+        master = self._start(_MASTER, "master.Master", LOOPBACK, "--port", str(self._port))
         self._processes.wait_ready(master, self._listens, _START)
         for number in range(1, self._workers + 1):
             folder = self._dir / f"worker-{number}"
@@ -70,6 +74,15 @@ class SparkCluster(Started):
                 self.url,
             )
             self._start(folder.name, "worker.Worker", f"127.0.0.{number + 1}", *options)
+
+    def kill_executors(self) -> None:
+        """SIGKILL to every executor; the workers start others."""
+        workers = [child for child in self._processes.children if child.name != _MASTER]
+        found = [p for w in workers for p in psutil.Process(w.pid).children(recursive=True)]
+        executors = [process for process in found if _EXECUTOR in process.cmdline()]
+        for executor in executors:
+            executor.kill()
+        psutil.wait_procs(executors, timeout=_START)
 
     def end(self, error: BaseException | None) -> None:
         self._processes.stop_all()

@@ -14,9 +14,8 @@ import yaml
 
 from support.builders import spec_json
 from support.log_api import Entry, LogApi
-from support.wheels import SAMPLE, Installed, install
+from support.wheels import SAMPLE, Installed
 from testbed.errors import DeadlineError
-from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.thorough
@@ -25,11 +24,6 @@ LOGS = tuple(f"log-{number}" for number in range(7))
 PATIENCE = 400
 """Seconds; a machine under load needs a minute for a JVM alone."""
 OPERATOR = "from balanced_source_operator.cli import app; app()"
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return install(tmp_path_factory.mktemp("wheels"), CHECKOUT, SAMPLE)
 
 
 @pytest.fixture
@@ -51,9 +45,13 @@ class Program:
     def check(self) -> None:
         assert self._process.poll() is None, f"it has ended with {self._process.returncode}"
 
+    def wait(self) -> int:
+        """Wait until it has ended; return its exit code."""
+        return self._process.wait(PATIENCE)
+
     def wait_for_its_end(self) -> None:
         """Wait until it has ended without an error."""
-        assert self._process.wait(PATIENCE) == 0
+        assert self.wait() == 0
 
     def kill(self) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):

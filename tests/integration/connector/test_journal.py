@@ -3,131 +3,13 @@
 Tasks die after their seal, drivers before their commit.
 """
 
-import contextlib
-import json
-import shutil
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from integration.connector.test_from_its_wheel import PATIENCE, Program
-from support import journal_program
-from support.log_api import Entry, LogApi
-from support.wheels import SAMPLE, Installed, install, with_faults
-from testbed.spark_cluster import SparkCluster
-from testbed.versions import CHECKOUT
-from testbed.waiting import wait_until
+from integration.connector.journal_scene import Scene
 
 pytestmark = pytest.mark.thorough
-
-LOGS = tuple(f"log-{number}" for number in range(3))
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    return install(tmp_path_factory.mktemp("wheels"), CHECKOUT, SAMPLE)
-
-
-class Scene:
-    """A query whose processes read faults from a folder."""
-
-    def __init__(self, folder: Path, installed: Installed, api: LogApi) -> None:
-        self.out, self.faults, self._api = folder / "out", folder / "faults", api
-        for made in (self.out, self.faults):
-            made.mkdir()
-        # away from modules of the tests
-        self._program = Path(shutil.copy(str(journal_program.__file__), folder))
-        self._installed = with_faults(installed, self.faults)
-        self._log = (folder / "program.log").open("a")
-        self._programs: list[Program] = []
-
-    def start(
-        self,
-        *sink: str,
-        master: str = "local[2,4]",
-        journal: str = "out/checkpoint/journal",
-        trigger: str = "200 milliseconds",
-    ) -> None:
-        options = (f"url={self._api.url}", "parallelism=2", "fetchWait=500ms", *sink)
-        program = (str(self._program), str(self.out), master, trigger)
-        place = f"journalLocation={self.out.parent / journal}"
-        self._programs.append(Program(self._installed, self._log, *program, *options, place))
-
-    def cluster(self, folder: Path) -> SparkCluster:
-        """Two machines with a slot each.
-
-        Spark starts speculative copies on another machine only.
-        """
-        return SparkCluster(
-            folder, self._installed.python, workers=2, environment=self._installed.environment
-        )
-
-    def fault(self, name: str) -> None:
-        (self.faults / name).touch()
-
-    def wait(self, name: str) -> None:
-        """Wait for what a fault says."""
-        self._wait((self.faults / name).exists, name)
-
-    def grow(self, count: int) -> None:
-        for name in LOGS:
-            self._api.append(name, count)
-
-    def wait_read(self) -> None:
-        self._wait(
-            lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read"
-        )
-        assert self.delivered() == self._api.entries, "each entry once"
-        assert not (self.out / "unequal").exists(), (
-            "both actions of a micro-batch have the same rows"
-        )
-
-    def wait_for_the_end(self) -> None:
-        """Wait until the query has ended by itself, with everything that there was."""
-        self._programs[-1].wait_for_its_end()
-        assert self.delivered() == self._api.entries, "each entry once"
-
-    def grow_until_refused(self) -> None:
-        def is_refused() -> bool:
-            self.grow(1)
-            return "asyncProgressTrackingEnabled: must not be used" in self._text()
-
-        wait_until(is_refused, PATIENCE, "the refusal", interval=0.5)
-        assert "Leave it out" in self._text()
-
-    def _text(self) -> str:
-        return Path(self._log.name).read_text()
-
-    def batches(self) -> dict[str, str]:
-        return {path.name: path.read_text() for path in self.out.glob("*.json")}
-
-    def delivered(self) -> Counter[Entry]:
-        rows = (row for text in self.batches().values() for row in json.loads(text))
-        return Counter((log, number, text) for log, number, text in rows)
-
-    def kill(self) -> None:
-        for program in self._programs:
-            program.kill()
-
-    def close(self) -> None:
-        self.kill()
-        self._log.close()
-
-    def _wait(self, condition: object, what: str) -> None:
-        def holds() -> bool:
-            self._programs[-1].check()
-            return bool(condition())  # type: ignore[operator]
-
-        wait_until(holds, PATIENCE, what, interval=0.1)
-
-
-@pytest.fixture
-def scene(tmp_path: Path, installed: Installed) -> Iterator[Scene]:
-    with LogApi() as api, contextlib.closing(Scene(tmp_path, installed, api)) as made:
-        made.grow(250)
-        yield made
 
 
 @pytest.mark.timeout(1500)
