@@ -1,6 +1,7 @@
 """Reads logs into a folder of JSON files, one per micro-batch, with two actions in each.
 
-With the option ``sink.shuffled``, both actions use the output of one shuffle.
+With the option ``sink.shuffled``, both actions use the output of one shuffle; with ``sink.single``
+there is one action.
 
 The trigger is ``now``, ``once``, ``batch`` for a query that is no stream, or a time.
 
@@ -36,6 +37,8 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
             faults.hold("driver-holds")
 
     def both(rows: DataFrame) -> tuple[list[Row], list[Row]]:
+        if "single" in sink:
+            return (first := rows.collect()), first
         if "shuffled" not in sink:
             return rows.collect(), rows.collect()
         shuffled = rows.repartition(4).rdd
@@ -47,9 +50,12 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
     for key, value in (
         ("spark.python.unix.domain.socket.enabled", "true"),
+        # Spark ends the Python process of a killed task; here it lives on, as on a machine cut off.
+        ("spark.python.task.killTimeout", "1h"),
         ("spark.speculation", "true"),
         ("spark.speculation.interval", "100ms"),
         ("spark.speculation.quantile", "0.1"),
+        ("spark.speculation.multiplier", "1.1"),
         ("spark.speculation.minTaskRuntime", "100ms"),
     ):
         builder = builder.config(key, value)
@@ -61,13 +67,11 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
         for name in list(given)
         if name.startswith("sink.")
     }
+    given.setdefault("connector", "httplog")
     if trigger == "batch":
-        reader = spark.read.format("balanced").option("connector", "httplog").options(**given)
-        write(reader.load(), 0)
+        write(spark.read.format("balanced").options(**given).load(), 0)
         return
-    rows = (
-        spark.readStream.format("balanced").option("connector", "httplog").options(**given).load()
-    )
+    rows = spark.readStream.format("balanced").options(**given).load()
     writer = (
         rows.writeStream.foreachBatch(write)
         .options(**sink)

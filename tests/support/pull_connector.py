@@ -36,6 +36,9 @@ KIND: Final = "numberlists"
 STEP: Final = 50
 """Numbers of a list that one micro-batch reads at most, so that a list needs several."""
 
+ASKED: Final = "NUMBERLISTS_ASKED"
+"""Variable with the path of a file: reader, host and zone of each request for splits."""
+
 SAID: Final = "said"
 HEARD: Final = "heard"
 
@@ -54,7 +57,17 @@ def register(folder: Path) -> None:
 
 
 class TalkingEnumerator(PullingSplitEnumerator[Numbers]):
-    """Answers each event of a reader with the same payload."""
+    """Answers each event of a reader with the same payload, and notes who asks for splits."""
+
+    def handle_split_requests(
+        self, counts: Mapping[int, int], requester_hostname: str | None
+    ) -> None:
+        if path := os.environ.get(ASKED):
+            with Path(path).open("a") as log:
+                for subtask_id in counts:
+                    zone = self.context.zone_of(subtask_id)
+                    log.write(f"{subtask_id} {requester_hostname} {zone}\n")
+        super().handle_split_requests(counts, requester_hostname)
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
         self.context.send_event_to_reader(

@@ -61,7 +61,7 @@ def install(folder: Path, *projects: Path) -> Installed:
 def with_faults(installed: Installed, folder: Path) -> Installed:
     """Return the same for processes with faults of `support.journal_faults`, named by files."""
     shutil.copy(str(journal_faults.__file__), installed.site / "sitecustomize.py")
-    return replace(installed, more={"FAULTS": str(folder)})
+    return replace(installed, more={**installed.more, "FAULTS": str(folder)})
 
 
 def image(installed: Installed, cache: Cache | None = None) -> ProcessImage:

@@ -1,4 +1,4 @@
-"""A query with a journal on a real Spark, whose processes may be killed, held or lied to."""
+"""A query with a journal on a real Spark whose processes may be killed, held or lied to."""
 
 import json
 import shutil
@@ -18,10 +18,15 @@ LOGS = tuple(f"log-{number}" for number in range(3))
 
 
 class Scene:
-    """A query whose processes read faults from a folder."""
+    """A query whose processes read faults from a folder.
+
+    Attributes:
+        source: options of the source.
+    """
 
     def __init__(self, folder: Path, installed: Installed, api: LogApi) -> None:
         self.out, self.faults, self._api = folder / "out", folder / "faults", api
+        self.source: tuple[str, ...] = (f"url={api.url}", "parallelism=2")
         self.faults.mkdir()
         # away from modules of the tests
         self._program = Path(shutil.copy(str(journal_program.__file__), folder))
@@ -46,20 +51,24 @@ class Scene:
             trigger: see `journal_program`.
             out: where the checkpoint and the micro-batches are.
         """
-        options = (f"url={self._api.url}", "parallelism=2", "fetchWait=500ms", *more)
+        options = (*self.source, "fetchWait=500ms", *more)
         folder = self.out.parent
         (folder / out).mkdir(exist_ok=True)
         program = (str(self._program), str(folder / out), master, trigger)
         place = f"journalLocation={folder / journal}"
         self._programs.append(Program(self._installed, self._log, *program, *options, place))
 
-    def cluster(self, folder: Path) -> SparkCluster:
-        """Two machines with a slot each.
+    def cluster(self, folder: Path, *, slots: int = 1) -> SparkCluster:
+        """Two machines.
 
         Spark starts speculative copies on another machine only.
         """
         return SparkCluster(
-            folder, self._installed.python, workers=2, environment=self._installed.environment
+            folder,
+            self._installed.python,
+            workers=2,
+            environment=self._installed.environment,
+            slots=slots,
         )
 
     def fault(self, name: str) -> None:
@@ -67,11 +76,11 @@ class Scene:
 
     def wait(self, name: str) -> None:
         """Wait for what a fault says."""
-        self._wait((self.faults / name).exists, name)
+        self.wait_until((self.faults / name).exists, name)
 
     def wait_taken(self, fault: str) -> None:
         """Wait until a fault has happened."""
-        self._wait(lambda: not (self.faults / fault).exists(), fault)
+        self.wait_until(lambda: not (self.faults / fault).exists(), fault)
 
     def wait_died(self) -> None:
         """Wait until the query has ended with an error."""
@@ -90,7 +99,7 @@ class Scene:
             self._api.append(name, count)
 
     def wait_read(self) -> None:
-        self._wait(
+        self.wait_until(
             lambda: self.delivered().keys() >= self._api.entries.keys(), "everything to be read"
         )
         assert self.delivered() == self._api.entries, "each entry once"
@@ -101,12 +110,14 @@ class Scene:
     def wait_deleted(self, record: str) -> None:
         """Wait until the journal has neither this record nor older ones."""
         number = _number(record)
-        self._wait(lambda: min(map(_number, self.records())) > number, "deletion")
+        self.wait_until(lambda: min(map(_number, self.records())) > number, "deletion")
 
     def wait_next_batches(self, count: int) -> None:
         """Wait until further micro-batches have ended."""
         last = max(map(_number, self.batches()), default=-1)
-        self._wait(lambda: max(map(_number, self.batches()), default=-1) >= last + count, "more")
+        self.wait_until(
+            lambda: max(map(_number, self.batches()), default=-1) >= last + count, "more"
+        )
 
     def wait_ended(self) -> None:
         """Wait until the query has ended by itself."""
@@ -168,7 +179,9 @@ class Scene:
         self.kill()
         self._log.close()
 
-    def _wait(self, condition: Callable[[], bool], what: str) -> None:
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait until a condition holds, while the query runs."""
+
         def holds() -> bool:
             self._programs[-1].check()
             return condition()
@@ -182,4 +195,3 @@ class Scene:
 def _number(name: str) -> int:
     """Return the number of the micro-batch of a file: of its rows, or a record."""
     return int(name.removesuffix(".json").split("-")[0])
-

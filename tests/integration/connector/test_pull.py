@@ -6,6 +6,7 @@ With local mode, and with nothing but the query itself.
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -18,9 +19,10 @@ import pytest
 import yaml
 
 from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents.environment import ZONE
 from balanced_source_adapters.folder import assignment_path, read_text
 from support.builders import spec_json
-from support.pull_connector import HEARD, KIND, SAID, register
+from support.pull_connector import ASKED, HEARD, KIND, SAID, register
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
@@ -28,6 +30,7 @@ pytestmark = pytest.mark.thorough
 
 COUNT, LENGTH = 30, 150
 EXPECTED = Counter((f"list-{name}", number) for name in range(COUNT) for number in range(LENGTH))
+HOST = socket.gethostname()
 PATIENCE = 300
 OPERATOR = "from balanced_source_operator.cli import app; app()"
 
@@ -77,6 +80,7 @@ class Scene:
             **os.environ,
             "PYTHONPATH": ":".join(map(str, paths)),
             "PYSPARK_PYTHON": sys.executable,
+            ASKED: str(folder / "asked"),
         }
         self._log = (folder / "programs.log").open("a")
         self._programs: list[subprocess.Popen[bytes]] = []
@@ -145,6 +149,18 @@ class Scene:
                 found.setdefault(pid, []).append(int(number))
         return found
 
+    def asked(self) -> dict[str, set[tuple[str, str]]]:
+        """Reader → host and zone of its requests, as the enumerator got them."""
+        found: dict[str, set[tuple[str, str]]] = {}
+        for line in (self.folder / "asked").read_text().splitlines():
+            reader, host, zone = line.split(" ")
+            found.setdefault(reader, set()).add((host, zone))
+        return found
+
+    def is_in_zone(self, zone: str) -> None:
+        """Let programs that are started from now on run in a zone, as in a pod."""
+        self._environment[ZONE] = zone
+
     def close(self) -> None:
         for program in self._programs:
             self.kill(program)
@@ -172,7 +188,7 @@ def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operato
     scene.scale(2)
     operator = scene.serve()
     options = (f"assignmentDir={scene.documents}",)
-    first = scene.drive(*options)
+    first = scene.drive(*options, "zone=zone-a")
     scene.wait(lambda: scene.lists_read() >= 3, "the first lists")
     scene.scale(4)
     scene.wait(lambda: {task for *_, task in scene.rows()} >= {2, 3}, "four readers")
@@ -181,6 +197,7 @@ def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operato
     scene.kill(first)
     assert scene.lists_read() < COUNT, "there is nothing left to lose"
     scene.serve()
+    scene.is_in_zone("zone-b")
     second = scene.drive(*options)
     before = scene.lists_read()
     scene.wait(lambda: scene.lists_read() >= before + 2, "further lists")
@@ -196,17 +213,22 @@ def test_every_number_once_through_rescales_a_killed_driver_and_a_killed_operato
     assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in heard.values()), (
         "each once, in order"
     )
+    zones = {(HOST, "zone-a"), (HOST, "zone-b")}
+    assert scene.asked() == dict.fromkeys("0123", zones), "where each reader was that asked"
 
 
 @pytest.mark.timeout(900)
 def test_without_an_operator_a_killed_query_continues_exactly_once(scene: Scene) -> None:
     """Its coordinator dies with it, and nothing but Spark's checkpoint remembers what was read."""
     options = (f"count={COUNT}", f"length={LENGTH}", "parallelism=2")
+    scene.is_in_zone("zone-a")
     first = scene.drive(*options)
     scene.wait(lambda: scene.lists_read() >= 5, "the first lists")
     scene.kill(first)
     assert scene.lists_read() < COUNT, "there is nothing left to lose"
 
-    scene.wait_end(scene.drive(*options, "parallelism=3"))
+    scene.wait_end(scene.drive(*options, "parallelism=3", "zone=zone-b"))
 
     assert Counter((name, number) for name, number, _ in scene.rows()) == EXPECTED
+    zones = {(HOST, "zone-a"), (HOST, "zone-b")}
+    assert scene.asked() == {"0": zones, "1": zones, "2": {(HOST, "zone-b")}}
