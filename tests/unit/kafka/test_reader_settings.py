@@ -60,7 +60,7 @@ def settings(**bootstrap: str) -> dict[str, Any]:
         name: {"bootstrapServers": servers, "properties": {}, "secrets": []}
         for name, servers in bootstrap.items()
     }
-    return {"kafka": {"clusters": clusters, "onDataLoss": "Fail"}}
+    return {"kafka": {"clusters": clusters, "limits": {}, "onDataLoss": "Fail"}}
 
 
 def test_the_json_matches_assignments_of_released_versions() -> None:

@@ -1,12 +1,11 @@
 """What planning asks of files; see `PlannerHooks`."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.files import (
-    KIND,
     File,
+    FileReaderSettings,
     Format,
     OnFileLoss,
     Store,
@@ -40,7 +39,7 @@ class FilesHooks(PlannerHooks):
         self._good: dict[SplitId, str] = {}
         self._bad: dict[SplitId, str] = {}
         self._skipped = 0
-        self._store: tuple[Mapping[str, Any], FileStore] | None = None
+        self._store: tuple[Store, str, FileStore] | None = None
         self._is_reported = False
 
     def ends(
@@ -101,7 +100,7 @@ class FilesHooks(PlannerHooks):
         Raises:
             InvalidSpecError: they were inferred at two moments, with a new file in between.
         """
-        stored = self._context.known_settings()[KIND].get("schema")
+        stored = self._settings().schema
         if stored and stored != self._context.query.read.ddl:
             raise other_columns(stored, self._context.query.read.ddl)
 
@@ -126,16 +125,22 @@ class FilesHooks(PlannerHooks):
             self._bad[split_id] = "was deleted" if now is None else "was changed"
 
     def _opened(self) -> FileStore:
-        settings = self._context.known_settings()[KIND]
-        if self._store is None or self._store[0] != settings:
-            store = store_of(
-                Store.from_json(settings["store"]),
-                (settings["scheme"],),
-                self._context.query.secrets,
+        settings = self._settings()
+        place = settings.store, settings.scheme
+        if self._store is None or self._store[:2] != place:
+            store = store_of(settings.store, (settings.scheme,), self._context.query.secrets)
+            self._store = *place, store
+        return self._store[2]
+
+    def _settings(self) -> FileReaderSettings:
+        if (found := FileReaderSettings.found(self._context.known_settings())) is None:
+            raise TransientDiscoveryError(
+                "the files cannot be looked at before the first assignment says where they are:"
+                " this is tried again",
+                scope="files",
             )
-            self._store = settings, store
-        return self._store[1]
+        return found
 
     def _policy(self) -> OnFileLoss:
-        settings = self._context.known_settings().get(KIND)
-        return OnFileLoss.FAIL if settings is None else OnFileLoss(settings["onLoss"])
+        settings = FileReaderSettings.found(self._context.known_settings())
+        return OnFileLoss.FAIL if settings is None else settings.on_loss

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from balanced_source.connectors.files import (
-    KIND,
     File,
+    FileReaderSettings,
     Format,
     OnFileLoss,
     Store,
@@ -56,9 +56,9 @@ class FilesTaskReader:
         """Return the rows of the ranges."""
         if not partition.ranges:
             return
-        settings = partition.settings[KIND]
-        store = self._store(Store.from_json(settings["store"]), str(settings["scheme"]))
-        is_strict = OnFileLoss(settings["onLoss"]) is OnFileLoss.FAIL
+        settings = FileReaderSettings.of(partition.settings)
+        store = self._store(settings.store, settings.scheme)
+        is_strict = settings.on_loss is OnFileLoss.FAIL
         for piece in partition.ranges:
             path, begin = str(piece.split_id[1]), int(piece.split_id[2])
             file = file_of(path, piece.identity or "")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from balanced_source.api import Problem, ProblemKey, SourceEvent, SplitId
-from balanced_source.connectors.hybrid import KIND
+from balanced_source.connectors.hybrid import KIND, HybridReaderSettings
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
@@ -17,7 +17,7 @@ from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import half_of
-from balanced_source_spark.contract.hooks import NO_SETTINGS, Figure, PlannerContext, PlannerHooks
+from balanced_source_spark.contract.hooks import Figure, PlannerContext, PlannerHooks
 from balanced_source_spark.hybrid.half import Reads, part_query
 from balanced_source_spark.hybrid.options import PartRead
 
@@ -119,16 +119,16 @@ class HybridHooks(PlannerHooks):
     def with_former(
         self, settings: Mapping[str, Any], former: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        known = settings.get(KIND)
-        if known is None:
+        if KIND not in settings:
             return settings
-        before = former.get(KIND, {})
-        merged = {
-            n: self._parts[n].with_former(own, before.get(n, {}))
-            for n, own in known.items()
-            if n in self._parts
-        }
-        return {**settings, KIND: {**known, **merged}}
+        known, before = HybridReaderSettings.of(settings), HybridReaderSettings.of(former)
+        return {**settings, KIND: known.with_former(before, self._joined).to_json()}
+
+    def _joined(
+        self, name: str, settings: Mapping[str, Any], former: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        hooks = self._parts.get(name)
+        return settings if hooks is None else hooks.with_former(settings, former)
 
     def numbers(self) -> Mapping[str, int]:
         found: dict[str, int] = {}
@@ -171,8 +171,7 @@ def _context(context: PlannerContext[Reads], part: PartRead) -> PlannerContext[A
 
 def _settings(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the settings of a part; nothing while there is no assignment."""
-    known: Mapping[str, Any] = settings.get(KIND, {}).get(name, NO_SETTINGS)
-    return known
+    return HybridReaderSettings.of(settings).part(name)
 
 
 def _by_part(split_ids: Iterable[SplitId]) -> dict[str, list[SplitId]]:

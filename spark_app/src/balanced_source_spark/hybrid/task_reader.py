@@ -5,11 +5,10 @@ It imports what reading needs and no more.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
-from balanced_source.connectors.hybrid import KIND
+from balanced_source.connectors.hybrid import HybridReaderSettings
 from balanced_source_spark.contract.half import TaskReader
 from balanced_source_spark.partition import ReaderPartition
 
@@ -33,7 +32,7 @@ class HybridTaskReader:
                 if piece.split_id[0] == name
             )
             if ranges:
-                settings: Mapping[str, Any] = partition.settings[KIND][name]
+                settings = HybridReaderSettings.of(partition.settings).part(name)
                 yield from make().read(
                     ReaderPartition(
                         subtask_id=partition.subtask_id,

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from balanced_source.api import Json, Position, SourceReader, SourceReaderContext, SplitId
 from balanced_source.connectors.kinesis import (
-    KIND,
     KinesisSource,
     OnShardLoss,
-    Server,
+    ShardReaderSettings,
     ShardSplit,
     split_of,
 )
@@ -71,14 +70,14 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
         from balanced_source_adapters.kinesis.client import KinesisClient
         from balanced_source_adapters.kinesis.reader import threaded
 
-        known = settings[KIND]
-        server, on_loss = Server.from_json(known), OnShardLoss(known["onLoss"])
-        client = KinesisClient(server, query.secrets, client_id=query.client_id)
-        place = f"{server.endpoint} {server.region}"
-        return threaded(context, client, server=place, on_loss=on_loss)
+        known = ShardReaderSettings.of(settings)
+        client = KinesisClient(known.server, query.secrets, client_id=query.client_id)
+        place = f"{known.server.endpoint} {known.server.region}"
+        return threaded(context, client, server=place, on_loss=known.on_loss)
 
     def may_skip(self, query: Query[None], settings: Mapping[str, Any]) -> bool:
-        return OnShardLoss(settings[KIND]["onLoss"]) is OnShardLoss.CONTINUE
+        known = ShardReaderSettings.found(settings)
+        return known is not None and known.on_loss is OnShardLoss.CONTINUE
 
     def rows(self, records: "Sequence[Record]") -> "pa.RecordBatch":
         import pyarrow as pa

@@ -7,8 +7,13 @@ and forgotten when they are read. What is remembered of them is a `Cursor` of bo
 from balanced_source.connectors.files.cursor import WINDOW, Cursor, Extent, Key, Seen, Taken, take
 from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
-from balanced_source.connectors.files.source import (
+from balanced_source.connectors.files.settings import (
     KIND,
+    FileReaderSettings,
+    OnFileLoss,
+    Store,
+)
+from balanced_source.connectors.files.source import (
     LATE,
     PAGE,
     SPLIT_BYTES,
@@ -16,8 +21,6 @@ from balanced_source.connectors.files.source import (
     FilesSource,
     Listed,
     ListFiles,
-    OnFileLoss,
-    Store,
     page_of,
     position_of,
     schema_of,
@@ -37,6 +40,7 @@ __all__ = [
     "Cursor",
     "Extent",
     "File",
+    "FileReaderSettings",
     "FilesSource",
     "Format",
     "Key",

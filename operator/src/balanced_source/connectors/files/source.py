@@ -1,8 +1,7 @@
 """Files as a source: what is read, as values."""
 
-import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import (
@@ -17,6 +16,12 @@ from balanced_source.api import (
 )
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
+from balanced_source.connectors.files.settings import (
+    KIND,
+    FileReaderSettings,
+    OnFileLoss,
+    Store,
+)
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
 from balanced_source.connectors.pull import (
     ListSplits,
@@ -27,8 +32,6 @@ from balanced_source.connectors.pull import (
 )
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
-
-KIND: Final = "files"
 
 PAGE: Final = 4096
 """Files of one page at most."""
@@ -48,43 +51,6 @@ _MEASURED: Final = "measured"
 
 _SCHEMA: Final = "schema"
 """Member of the cursor; only where columns were inferred."""
-
-
-class OnFileLoss(enum.StrEnum):
-    """What happens when a file changed, vanished or came too late."""
-
-    FAIL = "Fail"
-    SKIP = "Skip"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
-    """Where files lie, and how it is reached.
-
-    Attributes:
-        endpoint: URL of an S3-compatible server; empty for AWS.
-        region: of S3; empty for the client's default.
-        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard
-            chain of the process.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    secret: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON value for readers; nothing secret."""
-        return {"endpoint": self.endpoint, "region": self.region, "secret": self.secret}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `to_json`."""
-        secret = data["secret"]
-        return cls(
-            endpoint=str(data["endpoint"]),
-            region=str(data["region"]),
-            secret=None if secret is None else str(secret),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +123,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
 
     paths: tuple[str, ...]
     kind_of_file: Format
-    store: Store = Store()
+    store: Store = field(default_factory=Store)
     split_bytes: int = SPLIT_BYTES
     discovery_interval: float | None = None
     late: float = LATE
@@ -224,16 +190,13 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         return BlockSplit(file=file, begin=begin, offset=offset, stop=int(attributes[STOP]))
 
     def reader_settings(self) -> Mapping[str, Any]:
-        scheme = "s3://" if self.paths[0].startswith("s3") else ""
-        schema = {_SCHEMA: self.schema} if self.schema else {}
-        return {
-            KIND: {
-                "store": self.store.to_json(),
-                "scheme": scheme,
-                "onLoss": self.on_loss.value,
-                **schema,
-            }
-        }
+        settings = FileReaderSettings(
+            store=self.store,
+            scheme="s3://" if self.paths[0].startswith("s3") else "",
+            on_loss=self.on_loss,
+            schema=self.schema,
+        )
+        return {KIND: settings.to_json()}
 
     def repeat_advice(self) -> str:
         return "set allowRepeat: true"

@@ -12,7 +12,8 @@ before, only the name of the present part and the position where it started are 
 """
 
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
-from balanced_source.connectors.hybrid.source import FEWEST, KIND, HybridSource, checked_hybrid
+from balanced_source.connectors.hybrid.settings import KIND, HybridReaderSettings
+from balanced_source.connectors.hybrid.source import FEWEST, HybridSource, checked_hybrid
 from balanced_source.connectors.hybrid.values import (
     HybridPart,
     HybridSplit,
@@ -25,6 +26,7 @@ __all__ = [
     "FEWEST",
     "KIND",
     "HybridPart",
+    "HybridReaderSettings",
     "HybridSource",
     "HybridSplit",
     "HybridSplitEnumerator",

@@ -18,6 +18,7 @@ from balanced_source.api import (
     SwitchPosition,
 )
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
+from balanced_source.connectors.hybrid.settings import KIND, HybridReaderSettings
 from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, HybridState, names_of
 from balanced_source.documents.splits import decode_splits, encode_splits
 from balanced_source.errors import (
@@ -28,7 +29,6 @@ from balanced_source.errors import (
 )
 from balanced_source.names import shown
 
-KIND: Final = "hybrid"
 STATE_VERSION: Final = 1
 """Version of `HybridState` as JSON."""
 
@@ -185,7 +185,8 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         return HybridSplitEnumerator(context, self, state)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        return {KIND: {part.name: part.source.reader_settings() for part in self.parts}}
+        parts = {part.name: part.source.reader_settings() for part in self.parts}
+        return {KIND: HybridReaderSettings(parts=parts).to_json()}
 
 
 def checked_hybrid(

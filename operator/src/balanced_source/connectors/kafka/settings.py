@@ -7,7 +7,7 @@ keys are ignored.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from balanced_source.api import Json
@@ -15,6 +15,7 @@ from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.connectors.reader_settings import settings_of
 from balanced_source.errors import RefusedDiscoveryError
 
 KIND: Final = "kafka"
@@ -66,8 +67,20 @@ class KafkaReaderSettings:
         """Return the Kafka settings among all settings of an assignment.
 
         The defaults if there are none.
+
+        Raises:
+            CorruptDocumentError: they are malformed.
         """
-        return cls.from_json(settings.get(KIND, {}))
+        return cls.found(settings) or cls()
+
+    @classmethod
+    def found(cls, settings: Mapping[str, Any]) -> Self | None:
+        """Return the Kafka settings among all settings of an assignment; None if there are none.
+
+        Raises:
+            CorruptDocumentError: they are malformed.
+        """
+        return settings_of(settings, KIND, cls.from_json)
 
     def cluster(self, name: str) -> KafkaCluster:
         """Return how a cluster is reached.
@@ -109,7 +122,8 @@ def with_former(settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mappi
 
     A micro-batch that was planned before a cluster left is still to be read.
     """
-    kafka, before = settings.get(KIND), former.get(KIND, {}).get("clusters", {})
-    if kafka is None or before.keys() <= kafka["clusters"].keys():
+    newest, before = KafkaReaderSettings.found(settings), KafkaReaderSettings.of(former)
+    if newest is None or before.clusters.keys() <= newest.clusters.keys():
         return settings
-    return {**settings, KIND: {**kafka, "clusters": {**before, **kafka["clusters"]}}}
+    joined = replace(newest, clusters={**before.clusters, **newest.clusters})
+    return {**settings, KIND: joined.to_json()}

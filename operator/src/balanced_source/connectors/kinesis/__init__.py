@@ -7,13 +7,16 @@ the state
 from balanced_source.connectors.kinesis.contract import DiscoveredShards
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Lineage, Shard
-from balanced_source.connectors.kinesis.source import (
+from balanced_source.connectors.kinesis.settings import (
     KIND,
+    OnShardLoss,
+    Server,
+    ShardReaderSettings,
+)
+from balanced_source.connectors.kinesis.source import (
     FirstPositions,
     KinesisSource,
     ListShards,
-    OnShardLoss,
-    Server,
     discovered,
     first_splits,
 )
@@ -39,6 +42,7 @@ __all__ = [
     "Server",
     "Shard",
     "ShardEnumerator",
+    "ShardReaderSettings",
     "ShardSplit",
     "Start",
     "StartAt",

@@ -1,9 +1,8 @@
 """Kinesis streams as a source: what is read, as values. Scopes of discovery are the streams."""
 
-import enum
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any
 
 from balanced_source.api import (
     Boundedness,
@@ -24,47 +23,14 @@ from balanced_source.connectors.discovery import (
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Shard
+from balanced_source.connectors.kinesis.settings import (
+    KIND,
+    OnShardLoss,
+    Server,
+    ShardReaderSettings,
+)
 from balanced_source.connectors.kinesis.split import ShardSplit, split_of
 from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
-
-KIND: Final = "kinesis"
-
-
-class OnShardLoss(enum.StrEnum):
-    """What happens when records are gone before they were read."""
-
-    FAIL = "Fail"
-    CONTINUE = "Continue"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """How Kinesis is reached.
-
-    Attributes:
-        endpoint: URL; empty for AWS.
-        region: empty for that of the ARN, or else the client's default.
-        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard
-            chain of the process.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    secret: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON value for readers; nothing secret."""
-        return {"endpoint": self.endpoint, "region": self.region, "secret": self.secret}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `to_json`."""
-        secret = data["secret"]
-        return cls(
-            endpoint=str(data["endpoint"]),
-            region=str(data["region"]),
-            secret=None if secret is None else str(secret),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +149,8 @@ class KinesisSource(
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        return {KIND: {**self.server.to_json(), "onLoss": self.on_loss.value}}
+        settings = ShardReaderSettings(server=self.server, on_loss=self.on_loss)
+        return {KIND: settings.to_json()}
 
     def create_enumerator(self, context: SplitEnumeratorContext[ShardSplit]) -> ShardEnumerator:
         return ShardEnumerator(context, self, DiscoveryState())
