@@ -424,6 +424,9 @@ _OPTIONED = replace(
     connector="files",
     options={**PIPELINE.options, "fileFormat": "json", "schema": "id BIGINT"},
 )
+RETAINING = {"driver-environment": replace(ENVIRONMENT, host="2", retained_batches=500)}
+"""Examples of a driver whose Spark retains more micro-batches than by default."""
+
 MEASURED = {"driver-environment": replace(ENVIRONMENT, host="2", metrics_port=8090)}
 """Examples of a driver that serves metrics."""
 
@@ -487,5 +490,7 @@ if __name__ == "__main__":
             write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
         if kind in MEASURED:
             write_once(f"{kind}-v{made.version}-metrics.json", made.encode(MEASURED[kind]))
+        if kind in RETAINING:
+            write_once(f"{kind}-v{made.version}-retained.json", made.encode(RETAINING[kind]))
         if kind in OPTIONED:
             write_once(f"{kind}-v{made.version}-options.json", made.encode(OPTIONED[kind]))

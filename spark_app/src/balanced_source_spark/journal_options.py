@@ -1,10 +1,12 @@
 """Options for sources whose ends are not known when a micro-batch is planned."""
 
+import os
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from balanced_source.documents.environment import retained_of
 from balanced_source.documents.journal import FetchLimits
 from balanced_source.host.journal import JournalStore
 from balanced_source_spark.contract.option_table import Option, rejected
@@ -46,9 +48,13 @@ OPTIONS: Final = (
         group=_GROUP,
         default="`100`",
         meaning=(
-            "Micro-batches whose records are kept. At least"
-            " `spark.sql.streaming.minBatchesToRetain`, which the packaged application takes. With"
-            " fewer, a Spark checkpoint that is restored from an older copy is rejected."
+            "Micro-batches whose records are kept. At least Spark's"
+            " `spark.sql.streaming.minBatchesToRetain`: with fewer, a Spark checkpoint that is"
+            " restored from an older copy is rejected. Under the operator, the default is that"
+            " setting in `sparkConf`, for any program. Spark does not tell a source what a program"
+            " sets in its session. Where the journal is a folder of the Spark checkpoint, records"
+            " of all micro-batches in the offset log are kept anyway. Elsewhere, set this option if"
+            " your program retains more than 100."
         ),
     ),
     Option(
@@ -147,7 +153,7 @@ def journal_options(options: Mapping[str, str]) -> JournalOptions:
             wait_millis=_millis(options, "fetchWait", "1s"),
         ),
         poll_interval=seconds(options.get("pollinterval", "1s"), "pollInterval"),
-        min_batches=number(options, "journalMinBatches", MIN_BATCHES, least=1),
+        min_batches=number(options, "journalMinBatches", _retained(), least=1),
         end_after=_millis(options, "endAfter", "") / 1000 if "endafter" in options else None,
     )
 
@@ -166,6 +172,11 @@ def journal_at(location: str) -> JournalStore:
             "executors share, such as a folder beside the Spark checkpoint, or an object store",
         )
     return journal_store(location, field=f"option {LOCATION}")
+
+
+def _retained() -> int:
+    """Return what Spark retains, as far as the operator has told; else Spark's default."""
+    return retained_of(os.environ) or MIN_BATCHES
 
 
 def _check_others(options: Mapping[str, str]) -> None:

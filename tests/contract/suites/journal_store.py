@@ -143,3 +143,10 @@ class JournalStoreContract(ABC):
             self.log(made, number, f"v1\nentry {number}")
 
         assert made.newest_offsets() == "v1\nentry 10"
+
+    def test_entries_of_the_offset_log_are_counted(self, made: JournalStore) -> None:
+        assert made.logged_batches() == 0
+        for number in range(98, 109):
+            self.log(made, number, "v1")
+
+        assert made.logged_batches() == 11

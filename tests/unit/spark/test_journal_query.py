@@ -449,3 +449,20 @@ def test_a_split_that_is_read_to_its_end_is_not_behind_unless_others_continue_it
 
     assert found["millisBehind"] == (None if is_continued else 0)
     assert [entry["split"] for entry in found["splitsBehind"]] == [["shelf", "tape-1"]]
+
+
+def test_records_of_all_micro_batches_in_the_offset_log_are_kept(make: Make) -> None:
+    """Spark may retain more than the query knows, where the journal lies in the checkpoint."""
+    query = make(max_records=1, min_batches=5)
+    log = query.folder.parent / "offsets"
+    log.mkdir()
+    for number in range(30):
+        (log / str(number)).touch()
+    query.half.shelf.lengths["tape-0"] = 40
+    query.trigger_until(lambda: len(query.offsets) > 33, "some micro-batches")
+    assert query.last.journal is not None
+    newest = query.last.journal.number
+
+    homes = [path for path in query.folder.iterdir() if path.is_dir()]
+    numbers = {int(path.name.split("-")[0]) for path in homes[0].glob("[0-9]*")}
+    assert numbers >= set(range(newest - 30, newest + 1))

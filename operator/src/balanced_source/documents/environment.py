@@ -52,6 +52,12 @@ METRICS_PORT: Final = f"{PREFIX}METRICS_PORT"
 What a user sets still counts; 0 serves none. An older driver ignores it.
 """
 
+RETAINED: Final = f"{PREFIX}RETAINED_BATCHES"
+"""``spark.sql.streaming.minBatchesToRetain`` of the application, where it is set.
+
+Spark does not tell a data source. An older driver ignores it.
+"""
+
 _MAX_PORT: Final = 65535
 
 
@@ -69,6 +75,7 @@ class DriverEnvironment:
         conf_secrets: names of Secrets whose keys are Spark settings; later ones win.
         host: which of the source's hosts the driver is.
         metrics_port: where it serves Prometheus metrics; 0: nowhere.
+        retained_batches: micro-batches that Spark retains; 0: its default.
     """
 
     name: str
@@ -79,6 +86,7 @@ class DriverEnvironment:
     conf_secrets: tuple[str, ...] = ()
     host: str = FIRST_HOST
     metrics_port: int = 0
+    retained_batches: int = 0
 
 
 def to_variables(environment: DriverEnvironment) -> dict[str, str]:
@@ -94,6 +102,8 @@ def to_variables(environment: DriverEnvironment) -> dict[str, str]:
         found |= {_VERSION: "2", HOST: environment.host}
     if environment.metrics_port:
         found[METRICS_PORT] = str(environment.metrics_port)
+    if environment.retained_batches:
+        found[RETAINED] = str(environment.retained_batches)
     return found
 
 
@@ -120,6 +130,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
         host=variables.get(HOST) or FIRST_HOST,
         metrics_port=port_of(variables),
+        retained_batches=retained_of(variables),
     )
 
 
@@ -134,6 +145,18 @@ def port_of(variables: Mapping[str, str]) -> int:
         raise CorruptDocumentError(
             f"{METRICS_PORT} is {text!r}, and not a port from 0 to {_MAX_PORT}"
         )
+    return int(text)
+
+
+def retained_of(variables: Mapping[str, str]) -> int:
+    """Return how many micro-batches Spark retains; 0 if nothing is known.
+
+    Raises:
+        CorruptDocumentError: it is not a number.
+    """
+    text = variables.get(RETAINED) or "0"
+    if not (text.isascii() and text.isdigit()):
+        raise CorruptDocumentError(f"{RETAINED} is {text!r}, and not a whole number")
     return int(text)
 
 

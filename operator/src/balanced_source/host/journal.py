@@ -112,6 +112,16 @@ class JournalStore(Journal, Protocol):
         """
         ...
 
+    def logged_batches(self) -> int:
+        """Return how many entries the offset log has, if the journals lie in the Spark checkpoint.
+
+        Else 0.
+
+        Raises:
+            JournalError: the store cannot be reached.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class LookUp:

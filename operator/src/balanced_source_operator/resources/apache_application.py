@@ -68,7 +68,13 @@ def apache_application(
         },
         "driverSpec": {
             "podTemplateSpec": driver_template(
-                source, application, secrets, connector, options, metrics_port=metrics_port
+                source,
+                application,
+                secrets,
+                connector,
+                options,
+                metrics_port=metrics_port,
+                conf=conf,
             )
         },
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},

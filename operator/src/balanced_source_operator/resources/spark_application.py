@@ -97,6 +97,7 @@ POD_IDENTITY: Final[Sequence[Mapping[str, Any]]] = (
 """By these a driver tells its successor which pod it ran in: one whose pod is gone need not fall
 silent first."""
 
+RETAINED_BATCHES: Final = "spark.sql.streaming.minBatchesToRetain"
 METRICS_PORT_NAME: Final = "bsrc-metrics"
 """Name of the driver's port of Prometheus metrics. Users may have a port `metrics` of their own."""
 
@@ -161,7 +162,13 @@ def spark_application(
             "serviceAccount": application.service_account,
             "labels": source.pod_labels,
             "template": driver_template(
-                source, application, secrets, connector, options, metrics_port=metrics_port
+                source,
+                application,
+                secrets,
+                connector,
+                options,
+                metrics_port=metrics_port,
+                conf=conf,
             ),
         },
         "executor": _executor(source, application, secrets, parallelism),
@@ -269,10 +276,13 @@ def driver_template(
     options: Mapping[str, str],
     *,
     metrics_port: int = 0,
+    conf: Mapping[str, str],
 ) -> dict[str, Any]:
     """The pod template of the driver; arguments as those of `spark_application`."""
     described = replace(
-        driver_environment(source, application, connector, options), metrics_port=metrics_port
+        driver_environment(source, application, connector, options),
+        metrics_port=metrics_port,
+        retained_batches=_retained({**conf, **application.spark_conf}),
     )
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))
     environment = [*_variables(to_variables(described)), *POD_IDENTITY, *DRIVER_ZONE]
@@ -280,6 +290,12 @@ def driver_template(
     if metrics_port:
         _add_port(template, metrics_port)
     return template
+
+
+def _retained(conf: Mapping[str, str]) -> int:
+    """Return how many micro-batches Spark retains; 0 if it is not set, or Spark refuses it."""
+    text = conf.get(RETAINED_BATCHES, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _add_port(template: dict[str, Any], number: int) -> None:

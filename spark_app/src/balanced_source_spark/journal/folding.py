@@ -28,7 +28,7 @@ class Folding:
 
     Args:
         journal: the store.
-        min_batches: micro-batches whose records are kept.
+        min_batches: micro-batches whose records are kept; more if the offset log has more.
         tell: sets the problem, or clears it.
         patience: see `PATIENCE`.
 
@@ -97,8 +97,20 @@ class Folding:
         found = close(self._journal, name, number, readers_of(end) or [0])
         # To delete is to list the whole journal first, which an object store charges for.
         if number % DELETE_EVERY == 0:
-            self._journal.delete_below(name, number - self._min_batches)
+            self._delete(name, number)
         return found
+
+    def _delete(self, name: str, number: int) -> None:
+        """Delete the records of micro-batches that Spark does not retain any more.
+
+        What Spark retains is a setting of its session, which no process of a data source can see.
+        The offset log has an entry for each micro-batch that is retained.
+        """
+        try:
+            logged = self._journal.logged_batches()
+        except JournalError:
+            return  # next time: a record that is deleted too early is missing for good
+        self._journal.delete_below(name, number - max(self._min_batches, logged))
 
     def _ask(self, key: object, question: Callable[[], T | None]) -> T | None:
         """Ask in the thread; the same question is not asked twice at the same time."""

@@ -28,6 +28,7 @@ from balanced_source_spark.journal_stores.naming import (
     MARKER,
     OFFSETS,
     SUFFIX,
+    entries,
     foreign,
     home_of,
     name_of,
@@ -102,6 +103,14 @@ class FolderJournal:
             return None if newest is None else (log / newest).read_text(encoding="utf-8")
         except (OSError, UnicodeError):
             return None
+
+    def logged_batches(self) -> int:
+        try:
+            return entries(path.name for path in (self.folder.parent / OFFSETS).iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            raise self._unusable(error) from error
 
     def read(self, key: RecordKey) -> JournalRecord | None:
         """See `Journal`.

@@ -45,6 +45,11 @@ def newest_entry(names: Iterable[str]) -> str | None:
     return max((name for name in names if name.isdecimal()), key=int, default=None)
 
 
+def entries(names: Iterable[str]) -> int:
+    """Return how many entries a Spark log has, from the names of its folder."""
+    return sum(name.isdecimal() for name in names)
+
+
 def foreign(journal: str, location: str) -> ForeignJournalError:
     """Return the error of a journal that is not where it should be."""
     return ForeignJournalError(

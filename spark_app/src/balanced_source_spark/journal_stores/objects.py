@@ -36,6 +36,7 @@ from balanced_source_spark.journal_stores.naming import (
     MARKER,
     OFFSETS,
     SUFFIX,
+    entries,
     foreign,
     home_of,
     name_of,
@@ -96,12 +97,16 @@ class ObjectJournal:
             return max((number_of(_last(path)) for path in self._records(journal)), default=0)
 
     def newest_offsets(self) -> str | None:
-        log = _client(f"{self.url.rstrip('/').rsplit('/', 1)[0]}/{OFFSETS}")
+        log = self._log()
         try:
             newest = newest_entry(_last(found["path"]) for page in log.list() for found in page)
             return None if newest is None else log.get(newest).bytes().to_bytes().decode("utf-8")
         except _ERRORS:
             return None
+
+    def logged_batches(self) -> int:
+        with self._errors():
+            return entries(_last(found["path"]) for page in self._log().list() for found in page)
 
     def read(self, key: RecordKey) -> JournalRecord | None:
         with self._errors():
@@ -147,6 +152,9 @@ class ObjectJournal:
                     # In a request of its own: one request deletes in any order.
                     _client(self.url).delete([f"{home}/{names[0]}"])
                     _client(self.url).delete([f"{home}/{name}" for name in names[1:]])
+
+    def _log(self) -> ObjectStore:
+        return _client(f"{self.url.rstrip('/').rsplit('/', 1)[0]}/{OFFSETS}")
 
     def _listed(self) -> Iterator["ObjectMeta"]:
         for page in _client(self.url).list():
