@@ -17,7 +17,8 @@ from balanced_source.api import (
     SplitId,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.reader import AlignmentGroup, ReaderGroup
+from balanced_source.testing.alignment import AlignmentGroup
+from balanced_source.testing.reader_group import ReaderGroup
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 
@@ -109,6 +110,7 @@ class Readers:
         self.records: list[str] = []
         self.group: ReaderGroup[str] = ReaderGroup(
             source=self.source,
+            create_reader=self.source.create_reader,
             incarnation=1,
             collect=lambda _, record, __: self.records.append(record),
             alignment=aligned,

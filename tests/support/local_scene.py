@@ -5,7 +5,7 @@ from typing import Any
 
 from balanced_source.api import AsyncCall
 from balanced_source.errors import ContractViolationError
-from balanced_source_adapters.local_run import LocalRun
+from balanced_source.testing.local_run import LocalRun
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 
@@ -48,6 +48,7 @@ class Scene:
             }
         return self.type(
             self.source,
+            self.source.create_reader,
             nothing,
             lambda subtask, record, _: self.pending.append((subtask, record)),
             self._commit,

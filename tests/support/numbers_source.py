@@ -19,7 +19,8 @@ from balanced_source.api import (
     SplitId,
     SplitsAssignment,
 )
-from balanced_source.reader import InlineFetchers, Threading
+from balanced_source.reader import Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from support.numbers import NumbersReader, NumbersSplit, State
 from support.numbers import NumbersSourceReader as BaseReader
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from balanced_source.api import InputStatus
-from balanced_source.reader import Fetchers, InlineFetchers, SplitOutputs, Threading
+from balanced_source.reader import Fetchers, SplitOutputs, Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.fetchers import ThreadedFetchers
 from support.numbers import NumbersReader, NumbersSourceReader, NumbersSplit

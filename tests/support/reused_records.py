@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from balanced_source.api import SourceOutput, SourceReader, SourceReaderContext
-from balanced_source.reader import InlineFetchers, RecordsBySplits
+from balanced_source.reader import RecordsBySplits
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_spark.contract.half import Query
 from support.tapes import Record, Shelf, TapeEmitter, TapeHalf, TapeReader, TapeSourceReader
 from support.tapes import TapeSplit as Split

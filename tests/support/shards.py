@@ -19,7 +19,7 @@ from balanced_source.connectors.kinesis import (
     discovered,
     first_splits,
 )
-from balanced_source.reader import InlineFetchers
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,
     Batch,

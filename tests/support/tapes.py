@@ -36,7 +36,8 @@ from balanced_source.connectors.discovery import (
     Initialize,
 )
 from balanced_source.host.ends import Mark, SplitEnd
-from balanced_source.reader import InlineFetchers, RecordsBySplits, SourceReaderBase
+from balanced_source.reader import RecordsBySplits, SourceReaderBase
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_spark.contract.half import Choices, Query
 from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf

@@ -31,7 +31,6 @@ _VALUE: Final = 100
 _LINE: Final = 300
 _LABEL: Final = re.compile(LABEL[:-1] + r"\Z")
 _OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
-_KEY: Final = re.compile(KEY[:-1] + r"\Z")
 
 
 def shown(text: str) -> str:
@@ -116,20 +115,5 @@ def checked_object(name: str, *, field: str) -> str:
     raise InvalidSpecError(
         f"{shown(name)} is not a valid name of a Kubernetes object: use at most {MAX_OBJECT} lower"
         " case letters, digits, '-' and '.'",
-        field=field,
-    )
-
-
-def checked_key(name: str, *, field: str) -> str:
-    """Returns the name if it can be a key of a ConfigMap or Secret.
-
-    Raises:
-        InvalidSpecError: it cannot.
-    """
-    if len(name) <= MAX_OBJECT and _KEY.match(name):
-        return name
-    raise InvalidSpecError(
-        f"{shown(name)} is not a valid key: use at most {MAX_OBJECT} letters, digits, '-', '_'"
-        " and '.'",
         field=field,
     )

@@ -14,8 +14,10 @@ from balanced_source_httplog.spark_half import HttpLogSparkHalf
 
 from balanced_source.api import STOP, Json, Position, SourceReader, SourceReaderContext, SplitId
 from balanced_source.connectors.kinesis import KinesisSource, ShardSplit
-from balanced_source.reader import InlineFetchers
+from balanced_source.reader import Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.readers_half import ReadersHalfContract, Row, _names
+from balanced_source_adapters.fetchers import ThreadedFetchers
 from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader
 from balanced_source_spark.contract.half import Query
@@ -24,7 +26,17 @@ from support.bursts import BurstHalf
 from support.log_api import LogApi
 from support.reused_records import ReusedHalf
 from support.shards import STREAM, NoPace, StreamInMemory
-from support.tapes import SHELF, ForgetfulHalf, Shelf, TapeHalf
+from support.tapes import (
+    SHELF,
+    ForgetfulHalf,
+    Shelf,
+    TapeEmitter,
+    TapeHalf,
+    TapeReader,
+    TapeSourceReader,
+    TapeSplit,
+)
+from support.tapes import Record as TapeRecord
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 QUERY: Query[None] = Query(client_id="contract", read=None)
@@ -181,6 +193,43 @@ class TestForgetsBoundedSplits(Bursts):
 
     def splits(self) -> Mapping[SplitId, Mapping[str, Json]]:
         return {(SHELF, "a"): {STOP: 9}, (SHELF, "b"): {STOP: 4}}
+
+
+class ThreadedTapes(TapeHalf):
+    """The reader library as a connector uses it: split readers in threads."""
+
+    def __init__(self, shape: Threading) -> None:
+        super().__init__(Shelf(lengths={"a": 9, "b": 4}, ends={"a": 9, "b": 4}))
+        self.shape = shape
+
+    def reader(
+        self, query: Query[None], settings: Mapping[str, Any], context: SourceReaderContext
+    ) -> SourceReader[TapeRecord, TapeSplit]:
+        fetchers = ThreadedFetchers(
+            lambda: TapeReader(self.shelf), self.shape, notify=context.notify_available
+        )
+        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats))
+        reader.shelf = self.shelf
+        return reader
+
+
+class ThreadedContract(TestTapes):
+    shape: Threading
+
+    def half(self) -> ThreadedTapes:
+        return ThreadedTapes(self.shape)
+
+
+class TestOneSplitAfterAnother(ThreadedContract):
+    shape = Threading.ONE_AFTER_ANOTHER
+
+
+class TestOneSplitReaderForAllSplits(ThreadedContract):
+    shape = Threading.ONE_READER
+
+
+class TestOneSplitReaderPerSplit(ThreadedContract):
+    shape = Threading.ONE_PER_SPLIT
 
 
 class TestMutableRecords(TestTapes):

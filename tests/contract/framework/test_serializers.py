@@ -1,10 +1,14 @@
 """Serializers of the product, and the one of a test's connector."""
 
-from balanced_source.api import JsonSerializer
 from balanced_source.connectors.discovery import DiscoveryState
 from balanced_source.connectors.discovery.values import Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
-from balanced_source.testing.serializer import SerializerContract
+from balanced_source.testing.serializer import (
+    JsonSerializer,
+    SerializerContract,
+    split_serializer,
+    state_serializer,
+)
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource
 from support.world import kafka_source
@@ -15,19 +19,19 @@ A, B = (
 
 
 class TestKafkaSplits(SerializerContract):
-    serializer = kafka_source().split_serializer()
+    serializer = split_serializer(kafka_source())
     values = (A, B, KafkaPartitionSplit(cluster="ü", topic='quo"te', partition=0, offset=2**62))
     released = {1: {b'[["main","orders",11],77,{}]': B}}
 
 
 class TestNumbers(SerializerContract):
-    serializer = NumbersSource(()).split_serializer()
+    serializer = split_serializer(NumbersSource(()))
     values = (NumbersSplit(name="a", next=3, stop=9),)
     released = {1: {b'[["a"],3,{"stop":9}]': NumbersSplit(name="a", next=3, stop=9)}}
 
 
 class TestStateOfAConnector(SerializerContract):
-    serializer = NumbersSource(()).state_serializer()
+    serializer = state_serializer(NumbersSource(()))
     values = ((NumbersSplit(name="a", next=3, stop=9),), ())
     released = {1: {b'[["a",3,9]]': (NumbersSplit(name="a", next=3, stop=9),)}}
 
@@ -62,6 +66,6 @@ def test_the_state_of_a_discovering_source_survives() -> None:
         removed={"gone": 12.5},
         rebalance_due=True,
     )
-    serializer = source.state_serializer()
+    serializer = state_serializer(source)
 
     assert serializer.deserialize(serializer.version, serializer.serialize(state)) == state

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from balanced_source.api import BoundedSplit, Position, SourceReaderContext, SourceSplit
-from balanced_source.reader import Fetchers, InlineFetchers, Threading
+from balanced_source.reader import Fetchers, Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import SourceReaderContract
 from balanced_source_adapters.fetchers import ThreadedFetchers
 from support.bursts import BurstReader

@@ -13,7 +13,7 @@ from balanced_source.connectors.files import (
     page_of,
 )
 from balanced_source.testing.enumerator import EnumeratorContract
-from balanced_source.testing.serializer import SerializerContract
+from balanced_source.testing.serializer import SerializerContract, split_serializer
 
 SOURCE = FilesSource(paths=("/in",), kind_of_file=Format.TEXT, split_bytes=10, ahead=1)
 LISTED = [File(1_000_000_000 + number, f"/in/{number}", 25) for number in range(4)]
@@ -36,7 +36,7 @@ class TestEnumerator(EnumeratorContract):
 
 
 class TestSerializer(SerializerContract):
-    serializer = SOURCE.split_serializer()
+    serializer = split_serializer(SOURCE)
     values: Sequence[BlockSplit] = (BlockSplit(file=LISTED[0], begin=10, offset=12, stop=20),)
     released = {
         1: {

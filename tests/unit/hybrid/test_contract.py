@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from balanced_source.api import AsyncCall, SplitId
 from balanced_source.connectors.hybrid import HybridSource, HybridSplit
 from balanced_source.testing.enumerator import EnumeratorContract
-from balanced_source.testing.serializer import SerializerContract
+from balanced_source.testing.serializer import SerializerContract, split_serializer
 from support.hybrid_world import answer, two_parts
 from support.pull_source import Numbers
 
@@ -44,7 +44,7 @@ class TestLastPart(EnumeratorContract):
 
 
 class TestSerializer(SerializerContract):
-    serializer = SOURCE.split_serializer()
+    serializer = split_serializer(SOURCE)
     values: Sequence[HybridSplit] = (
         HybridSplit(part=NAMES[0], split=Numbers(name="list-1", number=1, stop=3)),
     )

@@ -5,9 +5,9 @@ from typing import Any
 
 from balanced_source.api import AsyncCall, SourceReaderContext, SplitId
 from balanced_source.connectors.kinesis import KinesisSource, ShardSplit
-from balanced_source.reader import InlineFetchers
 from balanced_source.testing.enumerator import EnumeratorContract
-from balanced_source.testing.serializer import SerializerContract
+from balanced_source.testing.inline_fetchers import InlineFetchers
+from balanced_source.testing.serializer import SerializerContract, split_serializer
 from balanced_source.testing.source_reader import SourceReaderContract
 from balanced_source.testing.split_reader import SplitReaderContract
 from balanced_source_adapters.kinesis.client import Record
@@ -77,7 +77,7 @@ class TestEnumerator(EnumeratorContract):
 
 
 class TestSerializer(SerializerContract):
-    serializer = SOURCE.split_serializer()
+    serializer = split_serializer(SOURCE)
     values: Sequence[ShardSplit] = (
         ShardSplit(stream=STREAM, shard="shardId-000000000001", offset=7, created="1", stop=9),
         ShardSplit(stream=STREAM, shard="shardId-000000000001", time=1000),

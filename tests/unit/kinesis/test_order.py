@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from balanced_source.connectors.kinesis import END, Start
+from balanced_source.testing.local_run import LocalRun
 from balanced_source_adapters.kinesis.client import Record
-from balanced_source_adapters.local_run import LocalRun
 from support.shards import STREAM, ReadableSource, StreamInMemory, numbers
 
 KEYS = tuple(f"key-{number}" for number in range(12))
@@ -53,6 +53,7 @@ class Life:
     ) -> LocalRun[Record]:
         made: LocalRun[Record] = LocalRun(
             self.source,
+            self.source.create_reader,
             self.stream.execute,
             lambda _subtask, record, _time: self.delivered.append(record),
             parallelism=former.parallelism if former else 2,

@@ -9,7 +9,8 @@ import pytest
 from balanced_source.api import SplitsAddition
 from balanced_source.connectors.kinesis import OnShardLoss, ShardSplit
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source.reader import InlineFetchers, SplitOutputs
+from balanced_source.reader import SplitOutputs
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from balanced_source.connectors.kinesis import Lineage, OnShardLoss, Shard, Start, StartAt
+from balanced_source.testing.local_run import LocalRun
 from balanced_source_adapters.kinesis.client import Record
-from balanced_source_adapters.local_run import LocalRun
 from support.shards import STREAM, ReadableSource, StreamInMemory
 
 KEYS = [f"key-{number}" for number in range(6)]
@@ -31,7 +31,7 @@ class Scene:
         )
         collect = lambda _subtask, record, _time: self.found.append(record)  # noqa: E731
         self.run: LocalRun[Record] = LocalRun(
-            source, self.stream.execute, collect, clock=lambda: self.now
+            source, source.create_reader, self.stream.execute, collect, clock=lambda: self.now
         )
         self.run.start()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from balanced_source.api import AsyncCall, SplitId
 from balanced_source.testing.enumerator import EnumeratorContract
-from balanced_source.testing.serializer import SerializerContract
+from balanced_source.testing.serializer import SerializerContract, split_serializer
 from support.pull_source import NumberLists, Numbers
 
 
@@ -23,6 +23,6 @@ class TestPullingEnumerator(EnumeratorContract):
 
 
 class TestNumbersSerializer(SerializerContract):
-    serializer = NumberLists().split_serializer()
+    serializer = split_serializer(NumberLists())
     values: Sequence[Numbers] = (Numbers(name="list-0", number=1, stop=2),)
     released = {1: {b'[["lists","list-0"],1,{"stop":2}]': Numbers(name="list-0", number=1, stop=2)}}

@@ -8,8 +8,9 @@ import random
 import pytest
 
 from balanced_source.documents import assignment as assignment_document
-from balanced_source.reader import AlignmentGroup, Threading
-from balanced_source_adapters.local_run import LocalRun
+from balanced_source.reader import Threading
+from balanced_source.testing.alignment import AlignmentGroup
+from balanced_source.testing.local_run import LocalRun
 from support.local_scene import Record, Scene, ranges
 from support.numbers import NumbersSplit
 from support.numbers_source import NumbersSource

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from balanced_source.api import InputStatus, SourceEvent
 from balanced_source.errors import ContractViolationError
-from balanced_source.reader import InlineFetchers, RecordsBySplits, Threading
+from balanced_source.reader import RecordsBySplits, Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.fetchers import ThreadedFetchers
 from support.numbers import NumbersReader, NumbersSourceReader, NumbersSplit

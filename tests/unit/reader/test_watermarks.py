@@ -8,15 +8,10 @@ from hypothesis import strategies as st
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
 from balanced_source.errors import ContractViolationError
-from balanced_source.reader import (
-    AlignmentGroup,
-    CombinedWatermark,
-    PauseOrResume,
-    SplitAlignment,
-    SplitIdleness,
-    SplitOutputs,
-)
+from balanced_source.reader import CombinedWatermark, SplitOutputs
 from balanced_source.reader.least import Least
+from balanced_source.testing.alignment import AlignmentGroup, PauseOrResume, SplitAlignment
+from balanced_source.testing.idleness import SplitIdleness
 
 A, B = ("a",), ("b",)
 

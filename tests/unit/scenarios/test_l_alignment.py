@@ -14,7 +14,9 @@ import pytest
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, AsyncCall, InputStatus, SplitReader
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.errors import ContractViolationError
-from balanced_source.reader import AlignmentGroup, Fetchers, InlineFetchers, Threading
+from balanced_source.reader import Fetchers, Threading
+from balanced_source.testing.alignment import AlignmentGroup
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_adapters.fetchers import ThreadedFetchers
 from support.event_time import Readers

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from balanced_source.api import InputStatus, SplitId
-from balanced_source.reader import Fetched, InlineFetchers, RecordsBySplits, Threading
+from balanced_source.reader import Fetched, RecordsBySplits, Threading
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from support.local_scene import Scene as LocalScene
 from support.local_scene import ranges
 from support.numbers import NumbersSplit

@@ -22,7 +22,7 @@ from balanced_source.api import (
 from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journaling import Share
-from balanced_source.reader import InlineFetchers
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.task import JournalTaskReader
 from balanced_source_spark.journal_stores.folder import FolderJournal

@@ -45,7 +45,6 @@ from balanced_source.api.problems import (
 )
 from balanced_source.api.reader import InputStatus, SourceReader, SourceReaderContext
 from balanced_source.api.rebalancing import RebalanceCause, RebalanceMode, RebalancePolicy
-from balanced_source.api.serializer import JsonSerializer, VersionedSerializer
 from balanced_source.api.split_reader import (
     RecordEmitter,
     RecordsWithSplitIds,
@@ -92,7 +91,6 @@ __all__ = [
     "Identity",
     "InputStatus",
     "Json",
-    "JsonSerializer",
     "Measure",
     "NamedSecrets",
     "Position",
@@ -127,7 +125,6 @@ __all__ = [
     "SupportsSwitchFrom",
     "SupportsSwitchTo",
     "SwitchPosition",
-    "VersionedSerializer",
     "WatermarkOutput",
     "discovery_problem",
     "fatal_problem",

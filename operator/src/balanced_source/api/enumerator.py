@@ -18,9 +18,7 @@ from typing import Any, Generic, Self
 
 from balanced_source.api.context import Boundedness, SplitEnumeratorContext, SplitT, StateT
 from balanced_source.api.events import SourceEvent
-from balanced_source.api.reader import SourceReader, SourceReaderContext
 from balanced_source.api.rebalancing import RebalanceCause
-from balanced_source.api.serializer import JsonSerializer, VersionedSerializer
 from balanced_source.api.splits import Json, Position, SourceSplit, SplitId
 from balanced_source.errors import ContractViolationError
 
@@ -359,38 +357,6 @@ class Source(ABC, Generic[SplitT, StateT]):
         there is nothing to know. Travels with the assignment.
         """
         return {}
-
-    def create_reader(self, context: SourceReaderContext) -> SourceReader[Any, SplitT]:
-        """A reader without splits; `SourceReader.start` is called next.
-
-        Called where the data is read.
-
-        A restored reader is not made differently: its splits come by `SourceReader.add_splits` at
-        their positions.
-
-        Raises:
-            ContractViolationError: splits of this source are read by something else (the default):
-                Spark's tasks read Kafka by ranges.
-        """
-        raise ContractViolationError(
-            f"{type(self).__name__} makes no readers: its host reads the splits itself"
-        )
-
-    def split_serializer(self) -> VersionedSerializer[SplitT]:
-        """Writes splits as `create_split` reads them."""
-        return JsonSerializer(
-            "split", 1, split_to_json, lambda _, data: self._split_from_json(data)
-        )
-
-    def state_serializer(self) -> VersionedSerializer[StateT]:
-        """Writes enumerator state by `encode_state` and `decode_state`."""
-        return JsonSerializer(
-            "state of the enumerator", self.state_version, self.encode_state, self.decode_state
-        )
-
-    def _split_from_json(self, data: Any) -> SplitT:
-        split_id, position, attributes = data
-        return self.create_split(tuple(split_id), position, attributes)
 
 
 def split_to_json(split: SourceSplit) -> Json:

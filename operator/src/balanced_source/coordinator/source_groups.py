@@ -3,8 +3,7 @@
 Who is told what, and when.
 
 Pure and without a clock. Each source says how far it is; each is told how far the others are, no
-more often than people and API servers like. In contrast to `balanced_source.reader.AlignmentGroup`,
-which serves readers of one process, its members fall silent, and have a drift each.
+more often than people and API servers like. Members may fall silent, and have a drift each.
 """
 
 from collections.abc import Hashable, Iterator

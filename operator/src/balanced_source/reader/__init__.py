@@ -3,37 +3,27 @@
 Threads are in `balanced_source_adapters.fetchers`.
 """
 
-from balanced_source.reader.alignment import AlignmentGroup, PauseOrResume, SplitAlignment
 from balanced_source.reader.base import SourceReaderBase
 from balanced_source.reader.fetching import (
     Fetched,
     Fetchers,
     FetcherSet,
-    InlineFetchers,
     SplitFetcher,
     Threading,
 )
-from balanced_source.reader.group import ReaderGroup
-from balanced_source.reader.idleness import SplitIdleness
 from balanced_source.reader.keeping import kept
 from balanced_source.reader.outputs import SplitOutputs
 from balanced_source.reader.records import RecordsBySplits
 from balanced_source.reader.watermarks import CombinedWatermark
 
 __all__ = [
-    "AlignmentGroup",
     "CombinedWatermark",
     "Fetched",
     "FetcherSet",
     "Fetchers",
-    "InlineFetchers",
-    "PauseOrResume",
-    "ReaderGroup",
     "RecordsBySplits",
     "SourceReaderBase",
-    "SplitAlignment",
     "SplitFetcher",
-    "SplitIdleness",
     "SplitOutputs",
     "Threading",
     "kept",

@@ -31,6 +31,7 @@ from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host import ReaderHost
+from balanced_source.testing.serializer import state_serializer
 
 UID = "uid"
 ROUNDS = 12
@@ -86,9 +87,9 @@ class EnumeratorContract:
         world.settle()
         source, state = self.source(), world.coordinator.enumerator.snapshot_state()
 
-        written = source.state_serializer().serialize(state)
+        written = state_serializer(source).serialize(state)
 
-        assert source.state_serializer().deserialize(source.state_version, written) == state
+        assert state_serializer(source).deserialize(source.state_version, written) == state
         assert world.coordinator.enumerator.snapshot_state() is state, (
             "nothing happened: the same value"
         )

@@ -1,12 +1,99 @@
-"""What every `VersionedSerializer` must do."""
+"""What every `VersionedSerializer` must do, and the serializers of a source.
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+The product stores splits and states in documents, by `Source.create_split`, `encode_state` and
+`decode_state`. The serializers (FLIP-27 ``SimpleVersionedSerializer``) show that what these write
+stays readable.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import pytest
 
-from balanced_source.api import VersionedSerializer
+from balanced_source.api import Json, Source, SourceSplit
+from balanced_source.api.enumerator import split_to_json
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+
+SplitT = TypeVar("SplitT", bound=SourceSplit)
+StateT = TypeVar("StateT")
+T = TypeVar("T")
+
+
+class VersionedSerializer(Protocol, Generic[T]):
+    """Turns values into bytes that stay readable.
+
+    `deserialize` reads every version that was ever released.
+    """
+
+    @property
+    def version(self) -> int:
+        """Version that `serialize` writes; grows by one with each change of the format."""
+        ...
+
+    def serialize(self, value: T) -> bytes:
+        """Write `value` in the current version. The same value gives the same bytes."""
+        ...
+
+    def deserialize(self, version: int, data: bytes) -> T:
+        """Read bytes written by `version`.
+
+        Raises:
+            IncompatibleVersionError: `version` is newer than this software.
+            CorruptDocumentError: `data` is not what that version writes; trailing bytes count as
+                corruption.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSerializer(Generic[T]):
+    """A `VersionedSerializer` on JSON.
+
+    Attributes:
+        what: name of the values, for messages.
+        version: that `to_json` writes.
+        to_json: value → JSON.
+        from_json: version, JSON → value; a value that does not fit may raise anything.
+    """
+
+    what: str
+    version: int
+    to_json: Callable[[T], Json]
+    from_json: Callable[[int, Json], T]
+
+    def serialize(self, value: T) -> bytes:
+        """See `VersionedSerializer`."""
+        return json.dumps(self.to_json(value), separators=(",", ":"), sort_keys=True).encode()
+
+    def deserialize(self, version: int, data: bytes) -> T:
+        """See `VersionedSerializer`."""
+        if version > self.version:
+            raise IncompatibleVersionError(self.what, found=version, supported=self.version)
+        try:
+            return self.from_json(version, json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise CorruptDocumentError(
+                f"{self.what}, version {version}, cannot be read: {error!r}"
+            ) from error
+
+
+def split_serializer(source: Source[SplitT, Any]) -> VersionedSerializer[SplitT]:
+    """Return what writes splits as `Source.create_split` reads them."""
+
+    def from_json(_: int, data: Any) -> SplitT:
+        split_id, position, attributes = data
+        return source.create_split(tuple(split_id), position, attributes)
+
+    return JsonSerializer("split", 1, split_to_json, from_json)
+
+
+def state_serializer(source: Source[Any, StateT]) -> VersionedSerializer[StateT]:
+    """Return what writes enumerator state by `Source.encode_state` and `decode_state`."""
+    return JsonSerializer(
+        "state of the enumerator", source.state_version, source.encode_state, source.decode_state
+    )
 
 
 class SerializerContract:

@@ -1,6 +1,6 @@
 """Runs a whole source in one process: enumerator, documents, readers.
 
-For development, tests and small jobs.
+For development and tests.
 
 Nothing is stood in for: coordinator and reader host are the product's, and they talk through
 encoded documents. Time between two steps is the caller's, or that of `run`.
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from balanced_source.api import CallExecutor, CallFailure, Source
+from balanced_source.api import CallExecutor, CallFailure, Source, SourceReader, SourceReaderContext
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -32,7 +32,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import report as report_document
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.reader import ReaderGroup
+from balanced_source.testing.reader_group import ReaderGroup
 
 T = TypeVar("T")
 
@@ -50,6 +50,7 @@ class LocalRun(Generic[T]):
 
     Attributes:
         source: what is read.
+        create_reader: see `ReaderGroup`.
         execute: for the enumerator's calls; called inline.
         collect: gets each record: subtask, record, timestamp.
         commit: called when everything that `collect` got so far is covered by the stored `offset`.
@@ -62,6 +63,7 @@ class LocalRun(Generic[T]):
     """
 
     source: Source[Any, Any]
+    create_reader: Callable[[SourceReaderContext], SourceReader[T, Any]]
     execute: CallExecutor
     collect: Callable[[int, T, int | None], None]
     commit: Callable[[], None] = lambda: None
@@ -84,6 +86,7 @@ class LocalRun(Generic[T]):
         self.incarnation += 1
         self.group = ReaderGroup(
             source=self.source,
+            create_reader=self.create_reader,
             incarnation=self.incarnation,
             collect=self.collect,
             restored=self.offset,

@@ -24,9 +24,9 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost
-from balanced_source.reader.alignment import AlignmentGroup, SplitAlignment
-from balanced_source.reader.idleness import SplitIdleness
-from balanced_source.reader.outputs import SplitOutputs
+from balanced_source.reader import SplitOutputs
+from balanced_source.testing.alignment import AlignmentGroup, SplitAlignment
+from balanced_source.testing.idleness import SplitIdleness
 
 T = TypeVar("T")
 
@@ -58,7 +58,9 @@ class ReaderGroup(Generic[T]):
     """See the module; used by one thread.
 
     Attributes:
-        source: makes the readers.
+        source: makes the splits.
+        create_reader: makes a reader without splits (FLIP-27 ``Source.createReader``). Its splits
+            come by `SourceReader.add_splits`, also after a restore.
         incarnation: number of this attempt, one more than any seen before in the documents.
         collect: gets each record: subtask, record, timestamp. What it got counts as delivered at
             the next checkpoint.
@@ -73,6 +75,7 @@ class ReaderGroup(Generic[T]):
     """
 
     source: Source[Any, Any]
+    create_reader: Callable[[SourceReaderContext], SourceReader[T, Any]]
     incarnation: int
     collect: Callable[[int, T, int | None], None]
     restored: StreamOffset = field(default_factory=StreamOffset)
@@ -247,7 +250,7 @@ class ReaderGroup(Generic[T]):
         def on_record(record: T, timestamp: int | None) -> None:
             self.collect(subtask, record, timestamp)
 
-        reader = self.source.create_reader(_Context(self, subtask))
+        reader = self.create_reader(_Context(self, subtask))
         idleness = None if self.idle_timeout is None else SplitIdleness(self.idle_timeout)
         self._readers[subtask] = _Reader(reader, SplitOutputs(on_record), idleness)
         reader.start()
