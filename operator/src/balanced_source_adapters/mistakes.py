@@ -99,7 +99,7 @@ def explained(kind: str, where: str) -> Iterator[None]:
     """Turn what is raised by mistake into a `ConnectorError`.
 
     Errors of this project say what to do themselves. Do not use it around a ``yield``: the caller
-    of a generator closes it with an exception, which is no mistake of the connector.
+    of a generator closes it with an exception, and the connector has done nothing wrong.
 
     Args:
         kind: of the connector.
