@@ -1,10 +1,13 @@
-"""Every interleaving of attempts, kills, lost answers and planners, on the product's code.
+"""Every interleaving of attempts, kills, lost answers, deletions and planners.
+
+On the product's code.
 
 The world has one reader and one split. A fetch may bring an element or none. Spark runs two
 attempts at the task of a micro-batch. Each may stop forever, or continue as a zombie when its
 micro-batch is over; so a kill needs no step of its own. A micro-batch may be committed without its
 task having run. The planner may close a micro-batch several times: it may die before what it found
-is logged.
+is logged. It may then delete the records of all micro-batches before, earlier than any option lets
+it. A zombie whose record is gone may seal another range, and Spark takes no row of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,6 +63,7 @@ class World:
         emitted: per micro-batch, every range that an attempt has emitted.
         said: per micro-batch, every fold that a planner has made.
         started: attempts that were ever started for the micro-batch.
+        kept_from: records of earlier micro-batches were deleted.
     """
 
     number: int = 1
@@ -70,6 +74,7 @@ class World:
     emitted: frozenset[tuple[int, int, int]] = frozenset()
     said: frozenset[tuple[int, int]] = frozenset()
     started: int = 0
+    kept_from: int = 1
 
     def sealed(self, number: int) -> JournalRecord | None:
         return next((record(n, start, end) for n, start, end in self.store if n == number), None)
@@ -91,7 +96,14 @@ class StoreOf:
         return SealResult.SEALED
 
     def delete_below(self, journal: str, number: int) -> None:
-        raise NotImplementedError
+        """What was emitted is forgotten, too: the rules held until now."""
+        world = self.world
+        self.world = replace(
+            world,
+            store=tuple(entry for entry in world.store if entry[0] >= number),
+            emitted=frozenset(entry for entry in world.emitted if entry[0] >= number),
+            kept_from=max(world.kept_from, number),
+        )
 
 
 def stored(world: World, made: JournalRecord) -> World:
@@ -117,6 +129,26 @@ def only_looking(world: World) -> tuple[World, int]:
     return world, int(folded({S: world.start}, [] if found is None else [found])[S] or 0)
 
 
+def deleting_too_much(world: World) -> tuple[World, int]:
+    """A planner that deletes records before what it has found in them is logged."""
+    after, start = closing(world)
+    return without_records(after, world.number + 1), start
+
+
+def deletions(world: World) -> Iterator[World]:
+    """With all records, and with those of the newest micro-batch alone."""
+    yield world
+    if world.kept_from < world.number:
+        yield without_records(world, world.number)
+
+
+def without_records(world: World, number: int) -> World:
+    """Delete the records of micro-batches before a number."""
+    journal = StoreOf(world)
+    journal.delete_below(JOURNAL, number)
+    return journal.world
+
+
 def following(world: World, make: type[Attempt], closes: Closing) -> Iterator[World]:
     """Every world that may come next."""
     if not world.is_over:
@@ -128,9 +160,10 @@ def following(world: World, make: type[Attempt], closes: Closing) -> Iterator[Wo
     else:
         after, start = closes(world)
         after = replace(after, said=after.said | {(world.number, start)})
-        yield after  # the planner dies before this is logged
-        if world.number < BATCHES:
-            yield replace(after, number=world.number + 1, start=start, is_over=False, started=0)
+        for kept in deletions(after):
+            yield kept  # the planner dies before this is logged
+            if world.number < BATCHES:
+                yield replace(kept, number=world.number + 1, start=start, is_over=False, started=0)
     for index, one in enumerate(world.running):
         for after, moved in stepped(world, one):
             rest = after.running[:index] + after.running[index + 1 :]
@@ -162,7 +195,8 @@ def stepped(world: World, one: Running) -> Iterator[tuple[World, Running | None]
         case Emit(made, _):
             key, start = made.key, int(made.starts.get(S, one.start) or 0)
             entry = (key.number, start, int(made.ends.get(S, start) or 0))
-            yield replace(world, emitted=world.emitted | {entry}), None
+            taken = {entry} if key.number >= world.kept_from else set()
+            yield replace(world, emitted=world.emitted | taken), None
 
 
 def explored(
@@ -188,7 +222,7 @@ def name_of(world: World) -> tuple[Any, ...]:
     """Equal for worlds that differ in nothing but the order of what runs."""
     running = sorted(map(running_name, world.running))
     rest = (world.number, world.start, world.is_over, world.started, world.emitted, world.said)
-    return (*rest, tuple(sorted(world.store)), tuple(running))
+    return (*rest, world.kept_from, tuple(sorted(world.store)), tuple(running))
 
 
 def running_name(one: Running) -> tuple[Any, ...]:
@@ -258,5 +292,6 @@ BUGS: Final[tuple[tuple[type[Attempt], Closing, str], ...]] = (
     (Trusting, closing, "nothing is emitted before it is sealed"),
     (Stubborn, closing, "all attempts at a task emit the same"),
     (Attempt, only_looking, "what was folded never changes"),
+    (Attempt, deleting_too_much, "what was folded never changes"),
 )
 """Seeded bugs: what attempts or the planner do wrong, and the rule that it breaks."""
