@@ -3,6 +3,7 @@
 The program that needs Spark runs in `tests/integration/connector`, with the connector in a wheel.
 """
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from balanced_source_adapters.connectors import Connectors, load
 from balanced_source_adapters.registrations import Registration
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.option_table import check_options
-from support.connector_page import execute, files, unused
+from support.connector_page import PAGE, blocks, execute, files, text, unused
 
 FILES = files()
 
@@ -47,6 +48,20 @@ def test_every_block_of_the_page_belongs_to_a_file() -> None:
         "try_it.py",
     ]
     assert len(_trial.seen) == 1500
+
+
+def test_the_page_ends_with_a_query_of_spark() -> None:
+    last = blocks()[-1]
+
+    assert last.language == "python"
+    assert "spark.readStream" in last.code
+    assert PAGE.read_text(encoding="utf-8").rstrip().endswith(f"{last.code}\n```")
+
+
+def test_every_block_says_its_language() -> None:
+    """`tests/integration/connector/test_page.py` does with each what a reader does."""
+    assert {block.language for block in blocks()} == {"python", "toml", "sh", "dockerfile", "yaml"}
+    assert not re.search(r"\n\n {4}\S", text()), "an indented block, which no test runs"
 
 
 def test_a_range_can_be_cut_anywhere() -> None:

@@ -1,46 +1,97 @@
-"""The files of docs/writing-a-connector.md: the connector from its wheel, on real Spark."""
+"""A reader follows docs/writing-a-connector.md from its top, beside the product's wheel."""
 
+import json
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+import yaml
 
-from support.connector_page import files
-from support.wheels import install
+from support import bare_environment
+from support.bare_environment import BareEnvironment
+from support.builders import spec_json
+from support.connector_page import Block, blocks, files
+from support.wheels import SAMPLE
 from testbed.versions import CHECKOUT
 
-PACKAGED = ("lines_connector.py", "pyproject.toml")
+IN_A_CHECKOUT: Final = "--find-links build/wheels"
+"""The one command that runs beside the project's folder."""
+
+NOT_RUN: Final = {
+    "pip install 'balanced-source[operator,spark,testing]' pyspark==4.2.0": (
+        "a test has no package index; the same command with a folder of wheels is run"
+    ),
+}
+"""Commands of the page that cannot run here → why not."""
 
 
-@pytest.mark.timeout(600)
-def test_every_file_runs_beside_the_installed_wheel(tmp_path: Path) -> None:
-    project, programs = tmp_path / "project", tmp_path / "programs"
-    for folder in (project, programs):
-        folder.mkdir()
+@pytest.mark.timeout(900)
+def test_every_block_of_the_page_works_in_a_bare_environment(tmp_path: Path) -> None:
+    bare_environment.build(tmp_path / "build" / "wheels", CHECKOUT)
+    environment = bare_environment.make(tmp_path / "environment")
+    environment.run("! python -c 'import balanced_source' 2> /dev/null", cwd=tmp_path)
+    project = tmp_path / "project"
+    project.mkdir()
     for name, code in files().items():
-        (project if name in PACKAGED else programs).joinpath(name).write_text(code)
-    installed = install(tmp_path / "wheels", CHECKOUT, project)
+        (project / name).write_text(code)
 
-    def run(*command: str | Path) -> None:
-        done = subprocess.run(  # noqa: S603 - the page's own programs
-            command,
-            env={**installed.environment, "TMPDIR": str(tmp_path)},
-            cwd=programs,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=500,
-        )
-        assert done.returncode == 0, f"{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    printed = {block.code: follow(block, environment, project) for block in blocks()}
 
-    assert {file.name for file in installed.site.glob("*lines*")} == {
-        "lines_connector.py",
+    assert NOT_RUN.keys() <= printed.keys(), "commands that the page does not have any more"
+    assert sorted(path.name for path in (project / "lines").glob("*lines*")) == [
         "lines_connector-1.0.0.dist-info",
-    }
-    run(installed.python, "read_lines.py")
-    run(installed.python, "try_it.py")
-    # pytest is in the environment of the tests only
-    run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_lines.py")
-
+        "lines_connector.py",
+    ]
+    assert "folders" in printed["balanced-source reference lines"]
     assert list(tmp_path.glob("tmp*/out/*.parquet"))
+
+
+def follow(block: Block, environment: BareEnvironment, project: Path) -> str:
+    """Do what a reader does with a block; returns what it prints."""
+    match block.language:
+        case "python" | "toml":
+            return ""  # in a file
+        case "sh" if block.code in NOT_RUN:
+            return ""
+        case "sh":
+            cwd = project.parent if IN_A_CHECKOUT in block.code else project
+            return environment.run(block.code, cwd=cwd)
+        case "yaml":
+            return validated(block.code, environment, project.parent)
+        case "dockerfile":
+            return linted(block.code)
+    raise AssertionError(f"no one knows what a reader does with a block in {block.language}")
+
+
+def validated(fragment: str, environment: BareEnvironment, folder: Path) -> str:
+    """Check a part of a spec against the CRD, and by its connector, which is the sample."""
+    wheels = bare_environment.build(folder / "sample", SAMPLE)
+    environment.run(f"pip install --no-deps {wheels}/*.whl", cwd=folder)
+    pipeline = {
+        "checkpointLocation": "/data/checkpoint",
+        "sink": {"options": {"path": "/data/out"}},
+    }
+    application = {**spec_json()["application"], "pipeline": pipeline}
+    manifest: dict[str, Any] = {
+        "apiVersion": "balancedsource.io/v1alpha1",
+        "kind": "BalancedSource",
+        "metadata": {"name": "logs", "namespace": "default"},
+        "spec": spec_json(application=application, **yaml.safe_load(fragment)),
+    }
+    return environment.run(
+        "balanced-source validate --server never -f -", cwd=folder, text=json.dumps(manifest)
+    )
+
+
+def linted(dockerfile: str) -> str:
+    """Check the lines of a Dockerfile: to build the image needs a container engine."""
+    done = subprocess.run(  # noqa: S603 - of the locked environment
+        [str(CHECKOUT / ".venv" / "bin" / "hadolint"), "-"],
+        input=dockerfile,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
