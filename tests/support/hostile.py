@@ -102,6 +102,7 @@ FULL: Final[dict[str, Any]] = {
         "restart": {
             "policy": "Window",
             "window": {"days": ["Sat"], "start": "02:00", "duration": "2h"},
+            "strategy": "Recreate",
             "rollbackAfter": "5m",
         },
         "pipeline": {

@@ -1,5 +1,7 @@
 """The search finds bugs: all that were put into the code on purpose."""
 
+import gc
+
 import pytest
 
 from proof.explorer import Explorer
@@ -55,6 +57,7 @@ def test_the_code_is_restored_after_a_mutant() -> None:
 
 def test_what_sound_code_has_decoded_is_forgotten_with_a_mutant_and_after_it() -> None:
     sound = offset_of(EMPTY)
+    gc.freeze()  # as a worker of Spark does
     mutant = next(m for m in MUTANTS if m.name == "a logged offset is read without topic ids")
 
     with mutant.applied():

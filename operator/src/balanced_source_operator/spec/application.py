@@ -275,8 +275,9 @@ class Application(Model):
             rule(f"!has(self.hosts) || !({_IS_BLUE_GREEN})", _ONE_HOST),
             rule(
                 f"!({_IS_BLUE_GREEN}) || (self.mainApplicationFile == '{PACKAGED_APPLICATION}' &&"
-                " has(self.pipeline) && self.pipeline.sink.format.lowerAscii() in"
-                f" {sorted(SHARED_FORMATS)} && !has(self.pipeline.alignment) &&"
+                " has(self.pipeline) &&"
+                f" self.pipeline.sink.format.matches('(?i)^({'|'.join(sorted(SHARED_FORMATS))})$')"
+                " && !has(self.pipeline.alignment) &&"
                 " !(has(self.pipeline.trigger.availableNow) &&"
                 " self.pipeline.trigger.availableNow))",
                 _BLUE_GREEN,
