@@ -129,3 +129,16 @@ def test_an_executor_without_the_driver_s_folder_fails(
     ):
         elsewhere.check("j")
     journal.check("j")
+
+
+def test_what_a_killed_task_left_behind_is_deleted_with_the_records(
+    journal: FolderJournal, tmp_path: Path
+) -> None:
+    """A task that dies within its seal leaves the temporary file."""
+    left = [tmp_path / "j" / f".{number}-0.json.0f3a" for number in (3, 4)]
+    for path in left:
+        path.touch()
+
+    journal.delete_below("j", 4)
+
+    assert [path.exists() for path in left] == [False, True]

@@ -141,9 +141,9 @@ class FolderJournal:
     def delete_below(self, journal: str, number: int) -> None:
         """See `Journal`; what cannot be deleted is left for the next time."""
         with contextlib.suppress(OSError):
-            for found, path in list(self._records(journal)):
+            for found, path in [*self._records(journal), *self._leftovers(journal)]:
                 if found < number:
-                    path.unlink()
+                    path.unlink(missing_ok=True)
 
     def delete_made_before(self, prefix: str, time: float) -> None:
         """See `JournalStore`.
@@ -158,6 +158,11 @@ class FolderJournal:
     def _records(self, journal: str) -> Iterator[tuple[int, Path]]:
         for path in self._home(journal).glob(f"[0-9]*{SUFFIX}"):
             yield number_of(path.name), path
+
+    def _leftovers(self, journal: str) -> Iterator[tuple[int, Path]]:
+        """Temporary files of tasks that died before they could delete them."""
+        for path in self._home(journal).glob(f".[0-9]*{SUFFIX}.*"):
+            yield number_of(path.name.removeprefix(".")), path
 
     def _check_reachable(self, journal: str) -> None:
         """No record, or no folder: a record that is not seen may exist."""
