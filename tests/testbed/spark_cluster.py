@@ -79,7 +79,7 @@ class SparkCluster(Started):
         """SIGKILL to every executor; the workers start others."""
         workers = [child for child in self._processes.children if child.name != _MASTER]
         found = [p for w in workers for p in psutil.Process(w.pid).children(recursive=True)]
-        executors = [process for process in found if _EXECUTOR in process.cmdline()]
+        executors = [process for process in found if _is_executor(process)]
         for executor in executors:
             executor.kill()
         psutil.wait_procs(executors, timeout=_START)
@@ -106,4 +106,11 @@ class SparkCluster(Started):
             socket.create_connection((LOOPBACK, self._port), timeout=1),
         ):
             return True
+        return False
+
+
+def _is_executor(process: psutil.Process) -> bool:
+    try:
+        return _EXECUTOR in process.cmdline()
+    except psutil.Error:  # it has just ended
         return False

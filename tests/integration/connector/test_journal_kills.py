@@ -11,8 +11,11 @@ pytestmark = pytest.mark.thorough
 
 @pytest.mark.timeout(900)
 def test_a_task_may_die_or_lose_an_answer_at_each_step_of_its_seal(scene: Scene) -> None:
-    """Before the seal, within it, and where the file system does not say what it has done."""
-    scene.start()
+    """Before the seal, within it, and where the file system does not say what it has done.
+
+    A second action would seal what the first one has emitted without a record.
+    """
+    scene.start("sink.single=yes")
     for fault in ("kill-task-before-seal", "kill-task-within-seal"):
         scene.fault(fault)
         scene.grow(120)
