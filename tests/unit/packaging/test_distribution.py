@@ -149,7 +149,7 @@ def test_pages_copy_connectors_to_where_the_images_look_for_packages(page: str) 
     dockerfile = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8")
     version = re.search(r"^ARG PYTHON_IMAGE=python:(3\.\d+)-", dockerfile, re.MULTILINE)
     assert version is not None
-    copied = re.findall(r"^    COPY \w+ (\S+)$", (CHECKOUT / page).read_text(), re.MULTILINE)
+    copied = re.findall(r"^(?:    )?COPY \w+ (\S+)$", (CHECKOUT / page).read_text(), re.MULTILINE)
 
     assert copied == [f"/opt/venv/lib/python{version[1]}/site-packages"]
     assert "python3 -m venv --without-pip /opt/venv" in dockerfile, "pip could not install it there"
