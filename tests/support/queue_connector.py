@@ -33,7 +33,8 @@ from balanced_source.api import (
 )
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.reader import InlineFetchers, RecordsBySplits, SourceReaderBase
+from balanced_source.reader import RecordsBySplits, SourceReaderBase
+from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_spark.contract.half import Choices, Query
 from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.contract.option_table import Option
