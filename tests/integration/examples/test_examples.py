@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow.dataset
 import pytest
 import yaml
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
+from support.kafka_records import records_of
 from support.laptop_run import running
 from testbed.jars import ensure_jars
 from testbed.kafka import KafkaCluster
@@ -151,26 +152,9 @@ def test_the_kafka_sink_copies_keys_values_and_partitions(
         run.wait_for("2 readers, 4 splits", f"; {RECORDS} rows so far")
         assert run.end() == 0, "".join(run.lines)
 
-    original, copied = (_records(kafka, topic) for topic in ("to-copy", "orders-copy"))
+    original, copied = (records_of(kafka, topic) for topic in ("to-copy", "orders-copy"))
     assert sorted((key, value) for _, key, value in copied) == sorted(produced)
     assert sorted(copied) == sorted(original), "a record changed its partition"
-
-
-def _records(kafka: KafkaCluster, topic: str) -> list[tuple[int, bytes, bytes]]:
-    """Read a topic to its present end: partition, key and value of each record."""
-    ends = {partition: end for partition, (_, end) in kafka.admin.offsets(topic).items()}
-    settings = {
-        "bootstrap.servers": kafka.bootstrap,
-        "group.id": topic,
-        "enable.auto.commit": False,
-    }
-    consumer = Consumer(settings)
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
-        messages = consumer.consume(sum(ends.values()), timeout=60)
-        return [(found.partition(), found.key(), found.value()) for found in messages]
-    finally:
-        consumer.close()
 
 
 def _files_of_delta(table: Path) -> list[str]:

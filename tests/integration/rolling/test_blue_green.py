@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from demo.host_scene import NEXT_IMAGE, images
 from demo.scene import TOPICS, Scene, new_cluster
+from support.kafka_records import records_of
 from support.story.load import Load
 from support.story.operator_process import OperatorProcess
 from testbed.jars import ensure_jars
-from testbed.kafka import KafkaCluster
 from testbed.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -26,8 +25,6 @@ COPY = "copy"
 
 SPLITS = sum(TOPICS.values())
 PATIENCE = 600.0
-
-Record = tuple[bytes | None, bytes | None]
 
 
 class KafkaScene(Scene):
@@ -80,9 +77,9 @@ def test_another_image_takes_effect_while_a_second_application_reads(scene: Kafk
         )
         assert [one["spec"]["image"] for one in application] == [NEXT_IMAGE]
 
-        produced = Counter(record for topic in TOPICS for record in _records(kafka, topic))
+        produced = Counter(r[1:] for topic in TOPICS for r in records_of(kafka, topic))
         wait_until(lambda: kafka.admin.offsets(COPY)[0][1] >= produced.total(), 120, "all records")
-        assert Counter(_records(kafka, COPY)) == produced
+        assert Counter(record[1:] for record in records_of(kafka, COPY)) == produced
 
 
 def _is_read_by(host: str, scene: KafkaScene) -> bool:
@@ -98,20 +95,3 @@ def _is_alone(scene: KafkaScene) -> bool:
         and status["acknowledgedEpoch"] == status["epoch"]
         and status["application"]["state"] == "Running"
     )
-
-
-def _records(kafka: KafkaCluster, topic: str) -> list[Record]:
-    """Read a topic to its present end: key and value of each record."""
-    ends = {partition: end for partition, (_, end) in kafka.admin.offsets(topic).items()}
-    settings = {"bootstrap.servers": kafka.bootstrap, "group.id": "check"}
-    consumer = Consumer({**settings, "enable.auto.commit": False})
-    try:
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
-        found: list[Record] = []
-        while len(found) < sum(ends.values()):
-            messages = consumer.consume(10_000, timeout=10)
-            assert messages, "the topic has more records than can be read"
-            found += [(message.key(), message.value()) for message in messages]
-        return found
-    finally:
-        consumer.close()
