@@ -480,7 +480,7 @@ def _metrics(
     seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
 ) -> Mapping[str, Any]:
     """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
-    unread = {} if seen.unread is None else {UNREAD: seen.unread}
+    unread = {} if (count := seen.unread) is None else {UNREAD: count}
     late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
     return {
         "skew": seen.skew,

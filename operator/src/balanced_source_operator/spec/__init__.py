@@ -55,14 +55,10 @@ class BalancedSourceSpec(Model):
     model_config = ConfigDict(
         json_schema_extra=with_rules(
             *(
-                rule(f"!has(self.source.{kind}) || !has(self.application.hosts)", NO_HOSTS)
-                for kind, half in BRANCHES.items()
-                if not half.can_have_hosts
-            ),
-            *(
-                rule(
-                    f"!has(self.source.{kind}) || self.application.restart.strategy != 'BlueGreen'",
-                    NO_BLUE_GREEN,
+                rule(f"!has(self.source.{kind}) || {needed}", words)
+                for needed, words in (
+                    ("!has(self.application.hosts)", NO_HOSTS),
+                    ("self.application.restart.strategy != 'BlueGreen'", NO_BLUE_GREEN),
                 )
                 for kind, half in BRANCHES.items()
                 if not half.can_have_hosts

@@ -7,10 +7,11 @@ keys are ignored.
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from balanced_source.api import Json
-from balanced_source.connectors.reader_settings import needed_settings, settings_of
+from balanced_source.connectors.aws_access import AwsAccess
+from balanced_source.connectors.reader_settings import ReaderSettings
 
 KIND: Final = "files"
 """Key of these settings among those of an assignment."""
@@ -24,37 +25,12 @@ class OnFileLoss(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Store:
-    """Where files lie, and how it is reached.
-
-    Attributes:
-        endpoint: URL of an S3-compatible server; empty for AWS.
-        region: of S3; empty for the client's default.
-        secret: name of the Secret with `accessKeyId` and `secretAccessKey`; None: the standard
-            chain of the process.
-    """
-
-    endpoint: str = ""
-    region: str = ""
-    secret: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the JSON value for readers; nothing secret."""
-        return {"endpoint": self.endpoint, "region": self.region, "secret": self.secret}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `to_json`."""
-        secret = data["secret"]
-        return cls(
-            endpoint=str(data["endpoint"]),
-            region=str(data["region"]),
-            secret=None if secret is None else str(secret),
-        )
+class Store(AwsAccess):
+    """Where files lie, and how it is reached: for S3 and stores with its interface."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileReaderSettings:
+class FileReaderSettings(ReaderSettings):
     """How readers read.
 
     Attributes:
@@ -63,6 +39,8 @@ class FileReaderSettings:
         on_loss: what happens when a file changed or vanished before it was read.
         schema: columns that were inferred from files, as DDL; empty if they were given.
     """
+
+    kind: ClassVar[str] = KIND
 
     store: Store = Store()
     scheme: str = ""
@@ -87,17 +65,3 @@ class FileReaderSettings:
             on_loss=OnFileLoss(data["onLoss"]),
             schema=str(data.get("schema", "")),
         )
-
-    @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the settings of files among all settings of an assignment.
-
-        Raises:
-            CorruptDocumentError: there are none, or they are malformed.
-        """
-        return needed_settings(settings, KIND, cls.from_json)
-
-    @classmethod
-    def found(cls, settings: Mapping[str, Any]) -> Self | None:
-        """Return what `of` does; None while a driver has no assignment."""
-        return settings_of(settings, KIND, cls.from_json)

@@ -2,23 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from balanced_source.api import Json
-from balanced_source.connectors.reader_settings import settings_of
+from balanced_source.connectors.reader_settings import ReaderSettings
 
 KIND: Final = "hybrid"
 """Key of these settings among those of an assignment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridReaderSettings:
+class HybridReaderSettings(ReaderSettings):
     """How readers read.
 
     Attributes:
         parts: name of a part → what `reader_settings` of its source returned, which only the
             connector of the part can read.
     """
+
+    kind: ClassVar[str] = KIND
 
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -40,7 +42,7 @@ class HybridReaderSettings:
         Raises:
             CorruptDocumentError: they are malformed.
         """
-        return settings_of(settings, KIND, cls.from_json) or cls()
+        return cls.found(settings) or cls()
 
     def part(self, name: str) -> Mapping[str, Any]:
         """Return the settings of a part; nothing if there are none."""

@@ -8,14 +8,14 @@ keys are ignored.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from balanced_source.api import Json
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.reasons import KafkaReason
-from balanced_source.connectors.reader_settings import settings_of
+from balanced_source.connectors.reader_settings import ReaderSettings
 from balanced_source.errors import RefusedDiscoveryError
 
 KIND: Final = "kafka"
@@ -23,7 +23,7 @@ KIND: Final = "kafka"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaReaderSettings:
+class KafkaReaderSettings(ReaderSettings):
     """How readers read.
 
     Attributes:
@@ -32,6 +32,8 @@ class KafkaReaderSettings:
         on_data_loss: what happens when records are gone before they were read.
         commit_group: consumer group whose offsets follow the query; None if there is none.
     """
+
+    kind: ClassVar[str] = KIND
 
     clusters: Mapping[str, KafkaCluster] = field(default_factory=dict)
     limits: ReadLimits = field(default_factory=ReadLimits)
@@ -72,15 +74,6 @@ class KafkaReaderSettings:
             CorruptDocumentError: they are malformed.
         """
         return cls.found(settings) or cls()
-
-    @classmethod
-    def found(cls, settings: Mapping[str, Any]) -> Self | None:
-        """Return the Kafka settings among all settings of an assignment; None if there are none.
-
-        Raises:
-            CorruptDocumentError: they are malformed.
-        """
-        return settings_of(settings, KIND, cls.from_json)
 
     def cluster(self, name: str) -> KafkaCluster:
         """Return how a cluster is reached.
