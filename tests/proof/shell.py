@@ -140,6 +140,13 @@ class _Ends:
         return ends
 
 
+class _NoWatch:
+    """Looks for no new records meanwhile: it would tell people only, from another thread."""
+
+    def planner_looked(self) -> None:
+        pass
+
+
 class _OneEach:
     """Admits at most one record of each split.
 
@@ -175,7 +182,7 @@ class Shell:
             place=Whereabouts(host=""),
         )
         self._admin = Admin()
-        parts = {"_runtime": self.runtime, "_gate": self._gate}
+        parts = {"_runtime": self.runtime, "_gate": self._gate, "_lag_watch": _NoWatch()}
         hooks: Any = self.planner._hooks
         hooks._made.__dict__.update(_admin=self._admin, _admission=_OneEach())
         self.planner.__dict__.update(

@@ -152,9 +152,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PARTS}._metrics": _MADE,
     f"{_PARTS}._aligner": _ALIGNMENT,
     f"{_PARTS}._group": _ALIGNMENT,
-    f"{_PLANNER}._group_watermark": _ALIGNMENT,
     f"{_PARTS}._ask_times": _ALIGNMENT,
-    f"{_PLANNER}._note": _PEOPLE,
     f"{_HOOKS}._commit_on": (
         "Commits to a consumer group are for other tools; nothing reads them back."
     ),
@@ -169,7 +167,7 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_HOOKS}._sample": "Sizes of records: they limit a micro-batch in bytes.",
     f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
     f"{_PLANNER}._take_targets": _ENDS_ITSELF,
-    f"{_PLANNER}.latestOffset": _ENDS_ITSELF,
+    f"{_PLANNER}._awaited_offset": _ENDS_ITSELF,
     f"{_PLANNER}.initialOffset": "Answers with a constant, which the exploration begins with.",
     f"{_PLANNER}.reportLatestOffset": _PEOPLE,
     f"{_PLANNER}.stop": _MADE,

@@ -19,7 +19,7 @@ def of_operator() -> Mapping[str, frozenset[str]]:
 def of_driver() -> Mapping[str, frozenset[str]]:
     """Return the same of a driver that reads from Kafka."""
     metrics = DriverMetrics("orders", namespace="jobs", port=None)
-    load = ReaderLoad(splits=1, lag=1, records=1)
+    load = ReaderLoad(splits=1, lag=1, records=1, running=1)
     split_id = ("main", "orders", 0)
     seen = Observation(readers={0: load}, lags={split_id: 1}, behind={split_id: 1})
     metrics.note(seen, aligned_to=1)

@@ -69,7 +69,7 @@ _NO_ANSWER: Final = "check that the servers of the source answer, then start the
 
 
 class Ends:
-    """Last known ends of all splits, per cluster. Used by one thread.
+    """Last known ends of all splits, per cluster. Used by one thread at a time.
 
     Args:
         ask: one cluster.
@@ -152,10 +152,16 @@ class Ends:
         now = time.monotonic()
         return frozenset(s for s, since in self._absent.items() if now - since >= self._gone)
 
-    def get(self, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+    def get(
+        self, split_ids: Iterable[SplitId], *, patience: float | None = None
+    ) -> Mapping[SplitId, SplitEnd]:
         """Ends as last heard, for the splits for which any is known.
 
         Those of `silent` ones are old.
+
+        Args:
+            split_ids: all splits of the source.
+            patience: seconds to wait for answers this time; as set up if None.
         """
         scopes = self._by_scope(list(split_ids))
         self._members = scopes
@@ -168,17 +174,20 @@ class Ends:
         self._asked |= dict.fromkeys(asked, time.monotonic())
         # Only those that answered last time: a dead cluster must not cost its patience at each
         # look.
-        self._wait([future for scope, (_, future) in asked.items() if scope not in self._failed])
+        self._wait(
+            [future for scope, (_, future) in asked.items() if scope not in self._failed],
+            self._patience if patience is None else patience,
+        )
         self._collect()
         self._forget()
         return self._known
 
-    def _wait(self, futures: Iterable[Future[Mapping[SplitId, SplitEnd]]]) -> None:
+    def _wait(self, futures: Iterable[Future[Mapping[SplitId, SplitEnd]]], patience: float) -> None:
         """Wait for all of these, at most for the patience.
 
         In turn: mostly there is one, and a wait for several at once costs more.
         """
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + patience
         for future in futures:
             with suppress(TimeoutError):
                 future.exception(max(0.0, deadline - time.monotonic()))

@@ -20,15 +20,10 @@ from balanced_source.api import (
     SplitId,
 )
 from balanced_source.documents import stream_offset
-from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.offset_codec import OffsetCodec
-from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import (
-    ContractViolationError,
-    ForeignCheckpointError,
-)
+from balanced_source.errors import ForeignCheckpointError
 from balanced_source.host.ends import (
     Confirmed,
     Look,
@@ -37,19 +32,15 @@ from balanced_source.host.ends import (
     with_confirmed,
 )
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
-from balanced_source.host.observation import Observation, observe
 from balanced_source.host.pacing import Pace, paced
-from balanced_source.host.planning import PlanOnce
-from balanced_source.host.reader_figures import ReaderFigures, for_report
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.control import CONTROL
 from balanced_source_spark.expected_splits import ExpectedSplits
-from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
-from balanced_source_spark.planner_parts import PlannerParts
+from balanced_source_spark.planner_figures import PlannerFigures
 from balanced_source_spark.short_splits import tell_absent, unheard
 from balanced_source_spark.why_nothing import ends_itself
 
@@ -57,17 +48,19 @@ _PULL: Final = 0.01
 """Seconds until a query that ends by itself looks again for splits that its readers have asked for.
 """
 
+_CLOSED: Final = (
+    "_hooks", "_aligner", "_ends", "_control", "_samples", "_runtime", "_lag_watch",
+)  # fmt: skip
+"""Parts that are closed, the last one first."""
+
 _RETRY: Final = 0.2
 """Seconds until servers that did not answer are asked again, where waiting is unavoidable."""
-
-_TELL_IDLE: Final = 1.0
-"""Seconds between two observations while nothing is read."""
 
 
 log = get_logger(__name__)
 
 
-class StreamPlanner(PlannerParts):
+class StreamPlanner(PlannerFigures):
     """What Spark asks a stream reader for, without reading; its methods have the names of Spark's.
 
     Args:
@@ -75,6 +68,7 @@ class StreamPlanner(PlannerParts):
     """
 
     def __init__(self, options: Options) -> None:
+        super().__init__()
         self._options = options
         self._targets: dict[SplitId, int] | None = None
         self._expected = ExpectedSplits(host=options.host, timeout=options.start_timeout)
@@ -82,14 +76,9 @@ class StreamPlanner(PlannerParts):
         self._is_ending = False
         self._is_pulling = False
         self._has_closed = False
-        self._has_wrong_numbers = False
         self._base = StreamOffset()
         self._confirmed: dict[SplitId, Confirmed] = {}
-        self._shown: dict[str, Any] = {}
-        self._shown_at = float("-inf")
-        self._is_shown_idle = False
         self._codec = OffsetCodec()
-        self._plan = PlanOnce()
         self._hooks = self._made_hooks()
         for note in options.notes:
             log.warning(note)
@@ -146,6 +135,10 @@ class StreamPlanner(PlannerParts):
         A query that ends by itself has ended then. So where readers ask for splits, it waits until
         there are some.
         """
+        with self._turn:
+            return self._awaited_offset(start, limit)
+
+    def _awaited_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         found = self._next_offset(start, limit)
         moved = time.monotonic()
         while self._is_pulling and found == start and not self._is_over(self._codec.decode(start)):
@@ -330,7 +323,7 @@ class StreamPlanner(PlannerParts):
         A part that fails to close keeps no other one open, and is told afterwards.
         """
         with ExitStack() as parts:
-            for name in ("_hooks", "_aligner", "_ends", "_control", "_samples", "_runtime"):
+            for name in _CLOSED:
                 if (part := self.__dict__.get(name)) is not None:
                     parts.callback(part.close)
 
@@ -412,88 +405,3 @@ class StreamPlanner(PlannerParts):
             cuts=seen.cuts if seen.cuts and self._hooks.may_skip() else {},
             max_records_per_reader=pace.cut_above if asked is None else asked,
         )
-
-    def _note(
-        self,
-        begin: StreamOffset,
-        end: StreamOffset,
-        ends: Mapping[SplitId, int],
-        behind: Mapping[SplitId, int | None] | None = None,
-    ) -> None:
-        """Tell people; nothing here may end the query."""
-        now = time.monotonic()
-        is_idle = end.positions == begin.positions
-        if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
-            return  # an idle query asks a hundred times a second
-        self._shown_at, self._is_shown_idle = now, is_idle
-        silent = self._ends.silent
-        # The last known end of a silent split is old: its lag would look smaller than it is.
-        heard = {s: known for s, known in ends.items() if s not in silent} if silent else ends
-        seen = observe(begin, end, heard, behind, plans=self._plan(begin, end))
-        aligned = self._aligner.report() if self._aligner is not None else {}
-        figures = self._figures(end)
-        self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}
-        if self._metrics is not None:
-            self._metrics.note(seen, aligned_to=aligned.get("alignedTo"))
-            self._metrics.note_readers(figures)
-        numbers = {**aligned, **self._hook_numbers()}
-        self._runtime.note_progress(
-            Progress(
-                lag=seen.unread,
-                metrics=lambda: _metrics(seen, numbers, figures),
-                alignment=self._group_watermark(),
-            )
-        )
-
-    def _figures(self, end: StreamOffset) -> Mapping[int, ReaderFigures]:
-        """Return what the tasks of the present readers have measured."""
-        if "_samples" not in self.__dict__:
-            return {}
-        return self._samples.take(end.readers)
-
-    def _hook_numbers(self) -> Mapping[str, int]:
-        """Return the connector's numbers, and pass on its figures.
-
-        What is wrong with them is logged once.
-        """
-        try:
-            if self._metrics is not None:
-                self._metrics.note_figures(self._hooks.figures())
-            return _whole(self._hooks.numbers())
-        except Exception as error:  # noqa: BLE001
-            # They are for people: nothing here may end the query
-            if not self._has_wrong_numbers:
-                log.warning(
-                    "the connector's hooks return no valid figures: they are left out",
-                    error=repr(error),
-                )
-            self._has_wrong_numbers = True
-            return {}
-
-    def _group_watermark(self) -> SourceWatermark | None:
-        if self._aligner is None or self._group is None:
-            return None
-        return self._group.report(self._aligner.watermark)
-
-
-def _metrics(
-    seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
-) -> Mapping[str, Any]:
-    """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
-    unread = {} if (count := seen.unread) is None else {UNREAD: count}
-    late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
-    return {
-        "skew": seen.skew,
-        **unread,
-        **late,
-        **numbers,
-        **seen.lags_for_report(),
-        **for_report(figures),
-    }
-
-
-def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the numbers; a report holds nothing else."""
-    if wrong := {name: number for name, number in numbers.items() if type(number) is not int}:
-        raise ContractViolationError(f"numbers returned {wrong}: return whole numbers")
-    return numbers

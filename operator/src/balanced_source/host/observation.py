@@ -31,16 +31,18 @@ class ReaderLoad:
         lag: records not yet read after this micro-batch, of the splits that it owns; None while
             that of any is unknown.
         records: offsets that it reads in this micro-batch, its own splits' or parts of others'.
+        running: those of them that are not delivered yet.
     """
 
     splits: int
     lag: int | None
     records: int
+    running: int
 
     @property
     def unread(self) -> int | None:
-        """Records not yet read before this micro-batch; None while unknown."""
-        return None if self.lag is None else self.lag + self.records
+        """Records that are not delivered yet; None while unknown."""
+        return None if self.lag is None else self.lag + self.running
 
     def to_json(self) -> dict[str, Json]:
         """For the query's progress."""
@@ -60,6 +62,7 @@ class Observation:
             micro-batch ended; None while that is unknown. Empty for sources that count records
             instead.
         plans: what each reader reads in this micro-batch.
+        is_read: whether that is delivered already.
     """
 
     epoch: int = 0
@@ -68,6 +71,7 @@ class Observation:
     lags: Mapping[SplitId, int | None]
     behind: Mapping[SplitId, int | None] = field(default_factory=dict)
     plans: Sequence[ReaderPlan] = ()
+    is_read: bool = False
 
     @property
     def lag(self) -> int | None:
@@ -76,13 +80,13 @@ class Observation:
 
     @property
     def unread(self) -> int | None:
-        """Records of all splits not yet read before this micro-batch; None while unknown.
+        """Records of all splits that are not delivered yet; None while unknown.
 
         It is what people and autoscalers see as lag while the micro-batch runs: without limits a
         micro-batch takes everything that there is, however long it lasts, and leaves a lag of 0.
         """
         lag = self.lag
-        return None if lag is None else lag + self.records
+        return None if lag is None else lag + sum(r.running for r in self.readers.values())
 
     @property
     def millis_behind(self) -> int | None:
@@ -120,7 +124,8 @@ class Observation:
         See `documents.lags`.
         """
         unread = dict(self.lags)
-        for read in (r for planned in self.plans for r in planned.ranges):
+        running = () if self.is_read else self.plans
+        for read in (r for planned in running for r in planned.ranges):
             if (left := unread.get(read.split_id)) is not None:
                 unread[read.split_id] = left + (read.end or 0) - (read.start or 0)
         return to_metrics(unread, {reader: load.unread for reader, load in self.readers.items()})
@@ -166,6 +171,7 @@ def observe(
     behind: Mapping[SplitId, int | None] | None = None,
     *,
     plans: Sequence[ReaderPlan] | None = None,
+    is_read: bool = False,
 ) -> Observation:
     """What the micro-batch from `begin` to `end` means for each reader.
 
@@ -175,6 +181,8 @@ def observe(
         ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
         behind: see `Observation`.
         plans: of the micro-batch, where it was planned already.
+        is_read: whether it is delivered already, as for sources with a journal, whose micro-batches
+            are known only then.
     """
     # An end that is older than the position, such as one of a slow answer, is no negative lag.
     lags = {
@@ -190,12 +198,18 @@ def observe(
         epoch=end.epoch,
         parallelism=end.parallelism,
         readers={
-            reader: ReaderLoad(splits=len(held), lag=_total(held), records=records.get(reader, 0))
+            reader: ReaderLoad(
+                splits=len(held),
+                lag=_total(held),
+                records=(count := records.get(reader, 0)),
+                running=0 if is_read else count,
+            )
             for reader, held in owned.items()
         },
         lags=lags,
         behind=behind or {},
         plans=plans,
+        is_read=is_read,
     )
 
 

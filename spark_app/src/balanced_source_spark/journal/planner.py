@@ -266,7 +266,7 @@ class JournalPlanner(StreamPlanner):
             if not self._is_active:
                 self._set_problem(_OLDER, None)
         behind = millis_behind(logged, records, is_continued=self._hooks.is_continued)
-        self._note(logged, found, self._known_ends(found), behind)
+        self._note(logged, found, self._ends_now(found), behind, is_read=True)
 
     def _find(self, point: JournalPoint, *, is_needed: bool = False) -> bool:
         """Find the journal of the checkpoint, once per process.
@@ -414,10 +414,10 @@ class JournalPlanner(StreamPlanner):
             return True
         return any(known[s].end > (end.positions[s] or 0) for s in left)
 
-    def _known_ends(self, found: StreamOffset) -> Mapping[SplitId, int]:
-        if not self._hooks.knows_ends:
-            return {}
-        return {s: e.end for s, e in self._ends.get(found.positions).items()}
+    def _ends_now(
+        self, found: StreamOffset, *, patience: float | None = None
+    ) -> Mapping[SplitId, int]:
+        return super()._ends_now(found, patience=patience) if self._hooks.knows_ends else {}
 
 
 def _left(end: StreamOffset) -> list[SplitId]:

@@ -1,0 +1,203 @@
+"""What a planner tells people of its micro-batches: progress, metrics, numbers of the report."""
+
+import threading
+import time
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from balanced_source.api import SplitId
+from balanced_source.documents.alignment import SourceWatermark
+from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError
+from balanced_source.host.observation import Observation, observe
+from balanced_source.host.planning import PlanOnce
+from balanced_source.host.reader_figures import ReaderFigures, for_report
+from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_spark.host_reporter import Progress
+from balanced_source_spark.lag_watch import LagWatch
+from balanced_source_spark.planner_parts import PlannerParts
+
+_TELL_IDLE: Final = 1.0
+"""Seconds between two observations while nothing is read."""
+
+_PATIENCE: Final = 0.2
+"""Seconds to wait for servers while a micro-batch runs: what comes later counts at the next look,
+and the planner must not be kept waiting."""
+
+log = get_logger(__name__)
+
+
+class _Noted(NamedTuple):
+    """A micro-batch that people were told of.
+
+    Attributes:
+        begin: where it starts.
+        end: where it ends.
+        seen: what it means for each reader.
+        aligned: state of the alignment in event time.
+        watermark: of this source, for its alignment group.
+        numbers: of the alignment and the connector.
+        figures: what tasks of readers have measured.
+    """
+
+    begin: StreamOffset
+    end: StreamOffset
+    seen: Observation
+    aligned: Mapping[str, Any]
+    watermark: SourceWatermark | None
+    numbers: Mapping[str, Any]
+    figures: Mapping[int, ReaderFigures]
+
+
+class PlannerFigures(PlannerParts):
+    """Notes each micro-batch for people; the base of `StreamPlanner`."""
+
+    _is_single: bool
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._plan = PlanOnce()
+        self._noted: _Noted | None = None
+        self._shown: dict[str, Any] = {}
+        self._shown_at = float("-inf")
+        self._is_shown_idle = False
+        self._has_wrong_numbers = False
+
+    @cached_property
+    def _lag_watch(self) -> LagWatch:
+        return LagWatch(self._look_again, turn=self._turn)
+
+    def _note(
+        self,
+        begin: StreamOffset,
+        end: StreamOffset,
+        ends: Mapping[SplitId, int],
+        behind: Mapping[SplitId, int | None] | None = None,
+        *,
+        is_read: bool = False,
+    ) -> None:
+        """Tell people of a micro-batch; nothing here may end the query.
+
+        Args:
+            begin: where it starts.
+            end: where it ends.
+            ends: see `observe`.
+            behind: see `observe`.
+            is_read: see `observe`.
+        """
+        # The only micro-batch of a query is read to the ends that were there when it began.
+        if not self._is_single:
+            self._lag_watch.planner_looked()
+        now = time.monotonic()
+        is_idle = end.positions == begin.positions
+        if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
+            return  # an idle query asks a hundred times a second
+        self._shown_at, self._is_shown_idle = now, is_idle
+        plans = self._plan(begin, end)
+        seen = observe(begin, end, self._heard(ends), behind, plans=plans, is_read=is_read)
+        aligned = self._aligner.report() if self._aligner is not None else {}
+        figures = self._figures(end)
+        self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}
+        numbers = {**aligned, **self._hook_numbers()}
+        if self._metrics is not None:
+            self._metrics.note_readers(figures)
+        self._noted = _Noted(begin, end, seen, aligned, self._group_watermark(), numbers, figures)
+        self._pass_on(self._noted)
+
+    def _look_again(self) -> None:
+        """Tell people how far behind the source is now, while the noted micro-batch runs.
+
+        The query's progress stays: it says what that micro-batch is going to leave.
+        """
+        if (noted := self._noted) is None:
+            return
+        ends = self._ends_now(noted.end, patience=_PATIENCE)
+        seen = observe(
+            noted.begin,
+            noted.end,
+            self._heard(ends),
+            noted.seen.behind,
+            plans=noted.seen.plans,
+            is_read=noted.seen.is_read,
+        )
+        self._pass_on(noted._replace(seen=seen))
+
+    def _ends_now(
+        self, found: StreamOffset, *, patience: float | None = None
+    ) -> Mapping[SplitId, int]:
+        """Return how far the splits of an offset can be read now, as far as servers have said."""
+        known = self._ends.get(found.positions, patience=patience)
+        return {s: answer.end for s, answer in known.items()}
+
+    def _heard(self, ends: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
+        """Return `ends` without those of silent splits: they are old, and would hide a lag."""
+        silent = self._ends.silent
+        return {s: end for s, end in ends.items() if s not in silent} if silent else ends
+
+    def _pass_on(self, noted: _Noted) -> None:
+        """Set metrics, and what goes with the next report."""
+        seen, numbers, figures = noted.seen, noted.numbers, noted.figures
+        if self._metrics is not None:
+            self._metrics.note(seen, aligned_to=noted.aligned.get("alignedTo"))
+        self._runtime.note_progress(
+            Progress(
+                lag=seen.unread,
+                metrics=lambda: _metrics(seen, numbers, figures),
+                alignment=noted.watermark,
+            )
+        )
+
+    def _figures(self, end: StreamOffset) -> Mapping[int, ReaderFigures]:
+        """Return what the tasks of the present readers have measured."""
+        if "_samples" not in self.__dict__:
+            return {}
+        return self._samples.take(end.readers)
+
+    def _hook_numbers(self) -> Mapping[str, int]:
+        """Return the connector's numbers, and pass on its figures.
+
+        What is wrong with them is logged once.
+        """
+        try:
+            if self._metrics is not None:
+                self._metrics.note_figures(self._hooks.figures())
+            return _whole(self._hooks.numbers())
+        except Exception as error:  # noqa: BLE001
+            # They are for people: nothing here may end the query
+            if not self._has_wrong_numbers:
+                log.warning(
+                    "the connector's hooks return no valid figures: they are left out",
+                    error=repr(error),
+                )
+            self._has_wrong_numbers = True
+            return {}
+
+    def _group_watermark(self) -> SourceWatermark | None:
+        if self._aligner is None or self._group is None:
+            return None
+        return self._group.report(self._aligner.watermark)
+
+
+def _metrics(
+    seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
+) -> Mapping[str, Any]:
+    """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
+    unread = {} if (count := seen.unread) is None else {UNREAD: count}
+    late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
+    return {
+        "skew": seen.skew,
+        **unread,
+        **late,
+        **numbers,
+        **seen.lags_for_report(),
+        **for_report(figures),
+    }
+
+
+def _whole(numbers: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the numbers; a report holds nothing else."""
+    if wrong := {name: number for name, number in numbers.items() if type(number) is not int}:
+        raise ContractViolationError(f"numbers returned {wrong}: return whole numbers")
+    return numbers
