@@ -40,7 +40,7 @@ def begun(**hosts: HostState) -> bool:
     state: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts=named)  # type: ignore[type-var]
     hand_over = HandOver(60.0, lambda: None)
     hand_over.note_turn()
-    return hand_over.begin("0", state) is not None
+    return hand_over.begin("0", state, others=("1",)) is not None
 
 
 def test_a_host_hands_over_to_another_one_that_reads() -> None:
@@ -63,12 +63,17 @@ def test_a_host_restarts_at_once_if_nothing_can_be_handed_over(hosts: dict[str, 
     assert not begun(**hosts)
 
 
+def test_a_host_that_the_spec_does_not_ask_for_takes_over_nothing() -> None:
+    """It stays only until the other one reads again: each would wait for the other."""
+    assert HandOver(60.0, lambda: None).begin("0", STATE, others=()) is None
+
+
 def test_one_host_hands_over_at_a_time(clock: Clock) -> None:
     woken: list[float] = []
     hand_over = HandOver(60.0, lambda: woken.append(clock.now))
     hand_over.note_turn()
 
-    assert hand_over.begin("0", STATE)
+    assert hand_over.begin("0", STATE, others=("1",))
     assert hand_over.host == "0"
     hand_over.note_end(known={"0", "1"}, present={"0", "1"})
     assert hand_over.host == "0"
@@ -80,19 +85,21 @@ def test_a_host_that_does_not_let_go_in_time_restarts_all_the_same(clock: Clock)
     for seconds, hands_over in ((0.0, True), (59.0, True), (1.0, False), (1.0, False)):
         clock.now += seconds
         hand_over.note_turn()
-        assert (hand_over.begin("0", STATE) is not None) == hands_over
+        assert (hand_over.begin("0", STATE, others=("1",)) is not None) == hands_over
         hand_over.note_end(known={"0", "1"}, present={"0", "1"})
 
     hand_over.note_turn()
     hand_over.note_end(known={"0", "1"}, present={"0", "1"})
     hand_over.note_turn()
-    assert hand_over.begin("0", STATE), "its next restart has the whole patience again"
+    assert hand_over.begin("0", STATE, others=("1",)), (
+        "its next restart has the whole patience again"
+    )
 
 
 def test_a_host_is_wanted_again_when_its_application_is_gone() -> None:
     hand_over = HandOver(60.0, lambda: None)
     hand_over.note_turn()
-    hand_over.begin("0", STATE)
+    hand_over.begin("0", STATE, others=("1",))
 
     hand_over.note_turn()
     hand_over.note_end(known={"1"}, present={"0", "1"})
@@ -141,10 +148,10 @@ def test_no_host_that_reads_leaves_before_another_one_can_take_over(
 def test_a_second_host_takes_over_when_it_has_completed_a_micro_batch() -> None:
     hand_over = HandOver(60.0, lambda: None)
     alone: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts={"0": ACTIVE})  # type: ignore[type-var]
-    assert hand_over.begin("0", alone, second="1") == SECOND_APPLICATION
+    assert hand_over.begin("0", alone, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(second="1")
 
-    assert hand_over.begin("0", STATE, second="1") == SECOND_APPLICATION
+    assert hand_over.begin("0", STATE, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(second="1"), "it has registered, and shown nothing yet"
 
     report = HostReport(host="1", incarnation=1, lineage=1, sequence=1, epoch=3, parallelism=2)
@@ -152,5 +159,5 @@ def test_a_second_host_takes_over_when_it_has_completed_a_micro_batch() -> None:
     state: CoordinatorState[object] = CoordinatorState(  # type: ignore[type-var]
         parallelism=2, hosts={"0": ACTIVE, "1": shown}
     )
-    assert hand_over.begin("0", state, second="1") == SECOND_APPLICATION
+    assert hand_over.begin("0", state, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(away="0", second="1")

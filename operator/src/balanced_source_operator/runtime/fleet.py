@@ -126,7 +126,7 @@ class Fleet:
                 may_replace=may_replace,
                 may_restart=self._may_restart,
                 hand_over=lambda: self._hand_over.begin(
-                    host, coordinator.state, second=_second(host, desired)
+                    host, coordinator.state, others=others, second=_second(host, desired)
                 ),
             )
             # With one host a refusal ends the turn, which reports it; with several it must not stop

@@ -1,7 +1,7 @@
 """Which host hands its splits over before its application restarts with changed settings."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
@@ -76,7 +76,12 @@ class HandOver:
         self._asking = set()
 
     def begin(
-        self, host: str, state: CoordinatorState[Any], *, second: str | None = None
+        self,
+        host: str,
+        state: CoordinatorState[Any],
+        *,
+        others: Collection[str],
+        second: str | None = None,
     ) -> Hold | None:
         """Return which hand-over a restart waits for; None if the host restarts at once.
 
@@ -85,6 +90,8 @@ class HandOver:
         Args:
             host: that is to restart.
             state: of the coordinator.
+            others: hosts beside it that the spec asks for. One that is to leave takes over nothing:
+                both would wait for each other.
             second: host that is started to read its splits; None if there is to be none.
         """
         self._asking.add(host)
@@ -92,7 +99,7 @@ class HandOver:
         # time.
         if host == self._given_up or not _answers(state.hosts.get(host)):
             return None
-        if not _has_successor(host, state, second):
+        if not _has_successor(state, others, second):
             if second is None:
                 return None
             # However long it takes: the second application is there so that reading never stops.
@@ -143,11 +150,12 @@ def _answers(host: HostState | None) -> bool:
     )
 
 
-def _has_successor(host: str, state: CoordinatorState[Any], second: str | None) -> bool:
+def _has_successor(
+    state: CoordinatorState[Any], others: Collection[str], second: str | None
+) -> bool:
     """Whether another host reads; one that was started for that must have shown that it works."""
     return any(
-        name != host
-        and state.hosts[name].phase is HostPhase.ACTIVE
-        and (name != second or state.hosts[name].acknowledged_epoch > 0)
+        state.hosts[name].phase is HostPhase.ACTIVE
+        and (name in others or (name == second and state.hosts[name].acknowledged_epoch > 0))
         for name in state.members
     )
