@@ -85,8 +85,10 @@ proof: install ## Explore the protocol on the real code, and find all seeded bug
 CHAOS ?= 16
 FULL ?= 4
 FILES ?= 4
-chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N FILES=N; ARGS="--seed 7")
-	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) --files $(FILES) $(ARGS)
+STREAMS ?= 2
+HYBRIDS ?= 2
+chaos: testbed native ## Random fault schedules on real parts, checked independently (CHAOS=N FULL=N FILES=N STREAMS=N HYBRIDS=N; ARGS="--seed 7")
+	@$(QUICK_JVM) PYTHONPATH=tests $(RUN) chaos --light $(CHAOS) --full $(FULL) --files $(FILES) --streams $(STREAMS) --hybrids $(HYBRIDS) $(ARGS)
 
 .PHONY: chaos
 

@@ -4,6 +4,7 @@ Runs schedules of faults, and ends with one line that says what came of them.
 """
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -11,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -20,12 +22,16 @@ from rich.console import Console
 from balanced_source_spark.kafka import native
 from chaos.light.brokers import NODES, Brokers
 from chaos.light.files import run_files
+from chaos.light.hybrid import run_hybrid
 from chaos.light.losses import KINDS, RARE
 from chaos.light.run import NOTHING, Outcome, run
+from chaos.light.streams import run_stream
 from chaos.light.zygote import Zygote
 from chaos.world import Schedule, draw
 from testbed.builds import Builder
 from testbed.errors import TestbedError
+from testbed.kinesis import ENVIRONMENT as KINESIS
+from testbed.kinesis import kinesis_server
 from testbed.progress import Progress
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -40,6 +46,8 @@ def main(
     *,
     light: Annotated[int, typer.Option(help="Schedules of the light engine.")] = 16,
     files: Annotated[int, typer.Option(help="Schedules of the light engine over files.")] = 4,
+    streams: Annotated[int, typer.Option(help="Schedules over a Kinesis stream.")] = 2,
+    hybrids: Annotated[int, typer.Option(help="Schedules over files, then Kafka.")] = 2,
     full: Annotated[int, typer.Option(help="Schedules of the full engine.")] = 4,
     sources: Annotated[int, typer.Option(help="Sources on the stack of the full engine.")] = 2,
     seed: Annotated[int, typer.Option(help="Of the first schedule; the others count up.")] = 1,
@@ -66,8 +74,10 @@ def main(
                 *_run_full(range(seed, seed + full), brokers, run_dir, program, sources=sources)
             ]
             outcomes = [*lights.result(), *fulls]
-        outcomes += _run_files(range(seed, seed + files), run_dir)
+        outcomes += _run_hybrids(range(seed, seed + hybrids), run_dir, brokers)
         console.print(f"disturbances of brokers: {dict(brokers.counts)}", markup=False)
+    outcomes += _run_files(range(seed, seed + files), run_dir)
+    outcomes += _run_streams(range(seed, seed + streams), run_dir)
     is_ok = all(outcome.is_ok for outcome in outcomes)
     if is_ok and folder is None:
         shutil.rmtree(run_dir, ignore_errors=True)
@@ -114,18 +124,41 @@ def _run_light(
 
 
 def _run_files(seeds: range, run_dir: Path) -> Iterator[Outcome]:
-    """Run schedules over files, one after the other: they need no broker."""
     if not seeds:
         return
     with Zygote() as zygote:
-        for seed in seeds:
-            folder, tell = run_dir / f"files-{seed}", _teller(f"files {seed}")
-            try:
-                outcome = run_files(seed, folder, zygote=zygote, tell=tell)
-            except Exception:  # noqa: BLE001 - see `_run_light`
-                outcome = _given_up(traceback.format_exc())
-            _tell(outcome, seed, "files")
-            yield outcome
+        yield from _in_turn("files", seeds, run_dir, partial(run_files, zygote=zygote))
+
+
+def _run_streams(seeds: range, run_dir: Path) -> Iterator[Outcome]:
+    if not seeds:
+        return
+    os.environ.update(KINESIS)  # the standard chain of drivers and tasks
+    with kinesis_server() as endpoint, Zygote() as zygote:
+        one = partial(run_stream, endpoint=endpoint, zygote=zygote)
+        yield from _in_turn("stream", seeds, run_dir, one)
+
+
+def _run_hybrids(seeds: range, run_dir: Path, brokers: Brokers) -> Iterator[Outcome]:
+    if not seeds:
+        return
+    with Zygote() as zygote:
+        one = partial(run_hybrid, brokers=brokers, zygote=zygote)
+        yield from _in_turn("hybrid", seeds, run_dir, one)
+
+
+def _in_turn(
+    kind: str, seeds: range, run_dir: Path, one: Callable[..., Outcome]
+) -> Iterator[Outcome]:
+    """Run schedules by themselves, one after another."""
+    for seed in seeds:
+        folder, tell = run_dir / f"{kind}-{seed}", _teller(f"{kind} {seed}")
+        try:
+            outcome = one(seed, folder, tell=tell)
+        except Exception:  # noqa: BLE001 - see `_run_light`
+            outcome = _given_up(traceback.format_exc())
+        _tell(outcome, seed, kind)
+        yield outcome
 
 
 def _run_full(

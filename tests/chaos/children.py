@@ -48,6 +48,15 @@ def judge_lines(folder: Path) -> dict[str, Any]:
     return _judged("chaos.checker.lines", str(folder))
 
 
+def judge_keyed(folder: Path) -> dict[str, Any]:
+    """Have a folder of a schedule over keyed records checked, in a process of its own.
+
+    Raises:
+        RuntimeError: the checker failed.
+    """
+    return _judged("chaos.checker.keyed", str(folder))
+
+
 def _judged(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", *arguments]
     # Our own

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from chaos.checker import spark_files
 from chaos.checker.broker_log import Record, load
 from chaos.checker.notices import Notice, notices
-from chaos.checker.sink import Attempt, Row, attempts
+from chaos.checker.sink import Attempt, Row, attempts, record
 
 _EXAMPLES: Final = 5
 
@@ -69,7 +69,7 @@ class Evidence:
     ever: frozenset[Record]
     final: frozenset[Record]
     bounds: Mapping[Split, Bound]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt[Row], ...]
     notices: tuple[Notice, ...]
     cut: frozenset[Record] = frozenset()
     """Records that an unclean election took before they were delivered: no one can name them."""
@@ -90,7 +90,7 @@ class Evidence:
             for host, sink in spark_files.sinks(folder).items()
             for a in spark_files.attempts(sink, host)
         ]
-        found = of_spark or attempts(folder / "sink")
+        found = of_spark or attempts(folder / "sink", record)
         return cls(ever, final, bounds, tuple(found), tuple(told), _cut(folder))
 
 
@@ -168,7 +168,7 @@ def _row(record: Record) -> Row:
     return Row(record.cluster, record.topic, record.partition, record.offset, record.digest)
 
 
-def _disordered(found: Iterable[Attempt]) -> list[Row]:
+def _disordered(found: Iterable[Attempt[Row]]) -> list[Row]:
     wrong = []
     for task in (task for attempt in found for task in attempt.tasks):
         newest: dict[Split, int] = {}
@@ -180,7 +180,9 @@ def _disordered(found: Iterable[Attempt]) -> list[Row]:
     return wrong
 
 
-def _replayed_differently(found: Iterable[Attempt], evidence: Evidence) -> list[tuple[int, int]]:
+def _replayed_differently(
+    found: Iterable[Attempt[Row]], evidence: Evidence
+) -> list[tuple[int, int]]:
     """Return host and number of micro-batches whose attempts differ.
 
     A sink that keeps the first attempt must hold the same as one that keeps the last one.

@@ -7,19 +7,18 @@ sink/<batch>/<attempt>/task-<k>.csv     path,block,digest in order of reading
 sink/<batch>/<attempt>/complete, valid  see `sink`
 """
 
-import csv
 import dataclasses
 import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from chaos.checker.epochs import differing_replays
-
-_EXAMPLES: Final = 5
+from chaos.checker.sink import Attempt, attempts, differing
+from chaos.checker.verdict import Verdict, events, examples
 
 
 class Line(NamedTuple):
@@ -36,40 +35,6 @@ class Read(NamedTuple):
     block: int
 
 
-class Attempt(NamedTuple):
-    """A whole attempt at a micro-batch; lines per task, in the order of reading."""
-
-    batch: int
-    is_valid: bool
-    tasks: tuple[tuple[Read, ...], ...]
-
-    def lines(self) -> Iterator[Line]:
-        """All lines."""
-        yield from (read.line for task in self.tasks for read in task)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What was found; counts of lines, and of micro-batches whose attempts or plans differ."""
-
-    records: int
-    lost: int
-    duplicated: int
-    unexpected: int
-    disordered: int
-    replayed: int
-    excused: int = 0
-    epochs: str | None = None
-    examples: tuple[str, ...] = ()
-
-    @property
-    def is_ok(self) -> bool:
-        """Return whether nothing is wrong."""
-        return not (
-            self.lost or self.duplicated or self.unexpected or self.disordered or self.replayed
-        )
-
-
 def written(folder: Path) -> dict[Line, int]:
     """Return the lines of all visible files, and the place of each one in its file."""
     found = {}
@@ -81,30 +46,20 @@ def written(folder: Path) -> dict[Line, int]:
     return found
 
 
-def attempts(sink: Path) -> Iterator[Attempt]:
-    """Read all whole attempts."""
-    for folder in sorted(sink.glob("[0-9]*")) if sink.exists() else ():
-        valid = (folder / "valid").read_text() if (folder / "valid").exists() else ""
-        for attempt in sorted(folder.iterdir()):
-            if (attempt / "complete").exists():
-                tasks = tuple(tuple(_lines(f)) for f in sorted(attempt.glob("task-*.csv")))
-                yield Attempt(int(folder.name), attempt.name == valid, tasks)
-
-
 def delivered(sink: Path) -> "Counter[Line]":
     """Return how often each line is in the attempts that count."""
-    return Counter(line for each in attempts(sink) if each.is_valid for line in each.lines())
+    return _counted(list(attempts(sink, _read)))
 
 
 def judge(folder: Path) -> Verdict:
     """Compare the files with the sink."""
-    places, found = written(folder / "in"), list(attempts(folder / "sink"))
-    count = Counter(line for each in found if each.is_valid for line in each.lines())
+    places, found = written(folder / "in"), list(attempts(folder / "sink", _read))
+    count = _counted(found)
     lost = [line for line in places if line not in count]
     twice = [line for line, times in count.items() if times > 1]
     foreign = [line for line in count if line not in places]
     swapped = _disordered(found, places)
-    replays = [*_differing(found), *differing_replays(_events(folder / "history.jsonl"))]
+    replays = [*_differing(found), *differing_replays(events(folder / "history.jsonl"))]
     kinds = {"lost": lost, "duplicated": twice, "unexpected": foreign, "disordered": swapped}
     return Verdict(
         records=len(places),
@@ -113,11 +68,11 @@ def judge(folder: Path) -> Verdict:
         unexpected=len(foreign),
         disordered=len(swapped),
         replayed=len(set(replays)),
-        examples=tuple(f"{kind}: {some[:_EXAMPLES]}" for kind, some in kinds.items() if some),
+        examples=examples(kinds),
     )
 
 
-def _disordered(found: Iterable[Attempt], places: dict[Line, int]) -> list[Line]:
+def _disordered(found: Iterable[Attempt[Read]], places: dict[Line, int]) -> list[Line]:
     """Return lines that a task has read after a later line of their block."""
     wrong = []
     for task in (task for each in found for task in each.tasks):
@@ -130,27 +85,22 @@ def _disordered(found: Iterable[Attempt], places: dict[Line, int]) -> list[Line]
     return wrong
 
 
-def _differing(found: Iterable[Attempt]) -> list[int]:
-    """Return the micro-batches whose attempts hold different lines."""
-    seen: dict[int, set[frozenset[Line]]] = {}
-    for each in found:
-        seen.setdefault(each.batch, set()).add(frozenset(each.lines()))
-    return [batch for batch, contents in seen.items() if len(contents) > 1]
+def _differing(found: Iterable[Attempt[Read]]) -> list[int]:
+    """Return the micro-batches whose attempts hold different lines, in whatever blocks."""
+    plain = (
+        Attempt(each.batch, each.is_valid, (tuple(read.line for read in each.rows()),))
+        for each in found
+    )
+    return differing(plain)
 
 
-def _lines(file: Path) -> Iterator[Read]:
-    with file.open(newline="") as text:
-        for path, block, hashed in csv.reader(text):
-            yield Read(Line(path, hashed), int(block))
+def _counted(found: Iterable[Attempt[Read]]) -> "Counter[Line]":
+    return Counter(read.line for each in found if each.is_valid for read in each.rows())
 
 
-def _events(history: Path) -> Iterator[dict[str, object]]:
-    """Read the notes of the driver; the last line of a killed one may be half."""
-    for line in history.read_text().splitlines() if history.exists() else ():
-        try:
-            yield json.loads(line)
-        except ValueError:
-            continue
+def _read(cells: list[str]) -> Read:
+    path, block, hashed = cells
+    return Read(Line(path, hashed), int(block))
 
 
 def main(folder: Path) -> int:

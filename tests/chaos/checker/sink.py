@@ -8,9 +8,11 @@ sink/<batch>/valid                      name of the attempt that counts
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
+
+RowT = TypeVar("RowT")
 
 
 class Row(NamedTuple):
@@ -23,35 +25,50 @@ class Row(NamedTuple):
     digest: str
 
 
-class Attempt(NamedTuple):
+class Attempt(NamedTuple, Generic[RowT]):
     """A whole attempt at a micro-batch of a host; rows per task, in the order of reading."""
 
     batch: int
     is_valid: bool
-    tasks: tuple[tuple[Row, ...], ...]
+    tasks: tuple[tuple[RowT, ...], ...]
     host: int = 0
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[RowT]:
         """All rows."""
         for task in self.tasks:
             yield from task
 
 
-def attempts(sink: Path) -> Iterator[Attempt]:
-    """Read all whole attempts, by micro-batch."""
+def attempts(sink: Path, parse: Callable[[list[str]], RowT]) -> Iterator[Attempt[RowT]]:
+    """Read all whole attempts, by micro-batch.
+
+    Args:
+        sink: its folder.
+        parse: makes a row of the cells of a line.
+    """
     folders = [path for path in sink.iterdir() if path.name.isdigit()] if sink.exists() else []
     for folder in sorted(folders, key=lambda path: int(path.name)):
         valid = (folder / "valid").read_text() if (folder / "valid").exists() else ""
         for attempt in sorted(folder.iterdir()):
             if (attempt / "complete").exists():
-                yield Attempt(int(folder.name), attempt.name == valid, _tasks(attempt))
+                tasks = tuple(_rows(file, parse) for file in sorted(attempt.glob("task-*.csv")))
+                yield Attempt(int(folder.name), attempt.name == valid, tasks)
 
 
-def _tasks(attempt: Path) -> tuple[tuple[Row, ...], ...]:
-    return tuple(tuple(_rows(file)) for file in sorted(attempt.glob("task-*.csv")))
+def record(cells: list[str]) -> Row:
+    """Make the row of a record of Kafka."""
+    cluster, topic, partition, offset, hashed = cells
+    return Row(cluster, topic, int(partition), int(offset), hashed)
 
 
-def _rows(file: Path) -> Iterator[Row]:
+def differing(found: Iterable[Attempt[RowT]]) -> list[int]:
+    """Return the micro-batches whose attempts hold different rows."""
+    seen: dict[int, set[frozenset[RowT]]] = {}
+    for each in found:
+        seen.setdefault(each.batch, set()).add(frozenset(each.rows()))
+    return [batch for batch, contents in seen.items() if len(contents) > 1]
+
+
+def _rows(file: Path, parse: Callable[[list[str]], RowT]) -> tuple[RowT, ...]:
     with file.open(newline="") as text:
-        for cluster, topic, partition, offset, hashed in csv.reader(text):
-            yield Row(cluster, topic, int(partition), int(offset), hashed)
+        return tuple(map(parse, csv.reader(text)))

@@ -40,7 +40,7 @@ def sinks(folder: Path) -> dict[int, Path]:
     return {host: place for host, place in places.items() if (place / "_spark_metadata").exists()}
 
 
-def attempts(sink: Path, host: int = 0) -> Iterator[Attempt]:
+def attempts(sink: Path, host: int = 0) -> Iterator[Attempt[Row]]:
     """Read the committed files; a micro-batch has one attempt that counts, and a task per file."""
     log = sink / "_spark_metadata"
     entries = [entry for entry in log.iterdir() if entry.name.isdigit()] if log.is_dir() else []

@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark import cloudpickle
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from balanced_source.api import IDENTITY
 from balanced_source.documents import stream_offset
@@ -81,6 +89,8 @@ class Query:
                 self.stopping.wait(IDLE)
                 continue
             self._offsets.add(number, _text(end))
+            if number:  # as Spark does it: what lies before is committed now
+                self._reader.commit(start)
             self._batch(number, start, end)
             number, start = number + 1, end
             self.stopping.wait(TRIGGER)
@@ -139,7 +149,13 @@ class Query:
 
 def _struct(columns: dict[str, str]) -> StructType:
     """Return columns as Spark has parsed them, which needs a JVM."""
-    kinds = {"string": StringType, "bigint": LongType, "binary": BinaryType}
+    kinds = {
+        "string": StringType,
+        "int": IntegerType,
+        "bigint": LongType,
+        "binary": BinaryType,
+        "timestamp": TimestampType,
+    }
     return StructType([StructField(name, kinds[kind]()) for name, kind in columns.items()])
 
 

@@ -9,35 +9,16 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from chaos.checker import lines
 from chaos.children import judge_lines
-from chaos.light.brokers import Brokers
-from chaos.light.faults import Scene
-from chaos.light.run import NOTHING, PATIENCE, Outcome, Tell, disturb
+from chaos.light.run import Outcome, Tell
 from chaos.light.stage import Stage
+from chaos.light.written import Written, drawn, run_written
 from chaos.light.zygote import Zygote
 from chaos.world import Fault, World
 from support.builders import spec_json
-from testbed.errors import DeadlineError, TestbedError
-from testbed.waiting import wait_until
-
-KINDS: Final = (
-    "kill_worker",
-    "freeze_worker",
-    "kill_driver",
-    "crash_driver",
-    "crash_driver",
-    "crash_driver",
-    "freeze_driver",
-    "stop_driver",
-    "kill_operator",
-    "freeze_operator",
-    "rescale",
-    "rescale",
-)
-"""Faults of `chaos.light.faults` that need no broker and lose no state, with weights."""
 
 LATE: Final = 3.0
 """Seconds by which some files are older than they were found."""
@@ -72,6 +53,15 @@ class Writer:
             hidden.rename(self._folder / f"{self._count:05}.txt")
             self._count += 1
 
+    def begin(self) -> None:
+        """Write the first files."""
+        self.write(20)
+
+    @property
+    def total(self) -> int:
+        """Number of lines."""
+        return len(lines.written(self._folder))
+
     def start(self) -> None:
         """Go on writing until `stop`."""
         self._thread.start()
@@ -99,7 +89,6 @@ def run_files(
         tell: gets a line per fault.
         faults: instead of those that follow from the seed.
     """
-    began = time.monotonic()
     dice = random.Random(f"files-world-{seed}")
     world = World(
         seed=seed,
@@ -109,40 +98,14 @@ def run_files(
         parallelism=dice.randint(1, 5),
         drop_share=dice.choice((0.0, 0.05, 0.2)),
     )
-    drawn = faults if faults is not None else _faults(dice)
-    stage, writer = files_stage(world, folder, zygote), Writer(folder / "in", seed)
-    # No fault of `KINDS` asks for a broker.
-    scene = Scene(stage=stage, brokers=cast("Brokers", None), loads={})
-    verdict, is_stuck, given_up = NOTHING, False, None
-    try:
-        is_stuck = not _play(scene, writer, drawn, tell)
-        verdict = judge_lines(folder)
-    except TestbedError as error:
-        given_up = f"{type(error).__name__}: {error}"
-    finally:
-        scene.end_faults()
-        writer.stop()
-        stage.close()
-    return Outcome(
-        verdict=verdict,
-        is_stuck=is_stuck,
-        seconds=time.monotonic() - began,
-        failures=tuple(stage.failures),
-        user_actions=tuple(stage.user_actions),
-        given_up=given_up,
+    happen = faults if faults is not None else drawn(dice)
+    source = Written(
+        stage=files_stage(world, folder, zygote),
+        writer=Writer(folder / "in", seed),
+        delivered=lambda sink: len(lines.delivered(sink)),
+        judge=judge_lines,
     )
-
-
-def _faults(dice: random.Random) -> tuple[Fault, ...]:
-    return tuple(
-        Fault(
-            kind=dice.choice(KINDS),
-            number=dice.randrange(2**30),
-            after=round(dice.uniform(0.3, 2), 2),
-            lasts=round(dice.uniform(0.3, 5), 2),
-        )
-        for _ in range(18)
-    )
+    return run_written(source, happen, tell)
 
 
 def files_stage(world: World, folder: Path, zygote: Zygote) -> Stage:
@@ -172,29 +135,3 @@ def files_stage(world: World, folder: Path, zygote: Zygote) -> Stage:
         | (options if world.is_embedded else {"assignmentDir": str(folder / "documents")}),
         schema=SCHEMA,
     )
-
-
-def _play(scene: Scene, writer: Writer, faults: tuple[Fault, ...], tell: Tell) -> bool:
-    """Let everything happen; returns whether everything arrived."""
-    folder = scene.stage.folder
-    writer.write(20)
-
-    def count() -> int:
-        scene.tend()
-        return len(lines.delivered(folder / "sink"))
-
-    wait_until(lambda: count() > 0, 180, "the first lines", interval=0.3)
-    writer.start()
-    disturb(scene, faults, tell)
-    writer.stop()
-    tell("heal and read the rest")
-    scene.stage.wants_driver, scene.stage.wants_operator = True, not scene.stage.world.is_embedded
-    (folder / "crash.json").unlink(missing_ok=True)
-    total = len(lines.written(folder / "in"))
-    while (before := count()) < total:
-        try:
-            wait_until(lambda known=before: count() > known, PATIENCE, "progress", interval=0.5)  # type: ignore[misc]
-        except DeadlineError:
-            return False
-    scene.stage.stop_driver()
-    return True

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from chaos.checker import broker_log
 from chaos.children import judge
 from chaos.light.brokers import Brokers
-from chaos.light.faults import FAULTS, Scene
+from chaos.light.faults import FAULTS, Act, Scene
 from chaos.light.load import Load
 from chaos.light.losses import LOSSES
 from chaos.light.stage import kafka_stage
@@ -22,6 +22,7 @@ from chaos.world import Fault, Schedule
 from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
 
+_ACTS: Final[Mapping[str, Act]] = FAULTS | LOSSES
 _BEGIN: Final = 180.0
 PATIENCE: Final = 60.0
 """Seconds without any progress after which a schedule is stuck."""
@@ -183,8 +184,17 @@ def _write_bounds(scene: Scene) -> None:
     (scene.stage.folder / "bounds.json").write_text(json.dumps(bounds))
 
 
-def disturb(scene: Scene, faults: tuple[Fault, ...], tell: Tell) -> None:
-    """Let faults happen, each at its time, and undo those that last."""
+def disturb(
+    scene: Scene, faults: tuple[Fault, ...], tell: Tell, acts: Mapping[str, Act] = _ACTS
+) -> None:
+    """Let faults happen, each at its time, and undo those that last.
+
+    Args:
+        scene: that they happen to.
+        faults: in their order.
+        tell: gets a line per fault.
+        acts: what the kinds of faults do.
+    """
     due = time.monotonic()
     for fault in faults:
         due = max(due + fault.after, time.monotonic())
@@ -195,7 +205,7 @@ def disturb(scene: Scene, faults: tuple[Fault, ...], tell: Tell) -> None:
             break
         tell(fault.kind)
         scene.keep_copy()
-        undo = (FAULTS | LOSSES)[fault.kind](scene, random.Random(fault.number))
+        undo = acts[fault.kind](scene, random.Random(fault.number))
         if undo is not None:
             scene.undos.append((time.monotonic() + fault.lasts, undo))
     scene.end_faults()

@@ -4,6 +4,7 @@ Each attempt at a micro-batch has a folder, and one file per micro-batch names t
 
 sink/<batch>/<attempt>/task-<k>.csv     cluster,topic,partition,offset,digest in order of reading
                                         path,block,digest for lines of files
+                                        key,number for numbered records
 sink/<batch>/<attempt>/complete         the attempt is whole
 sink/<batch>/valid                      name of the attempt that counts, replaced atomically
 """
@@ -68,6 +69,10 @@ def make_valid(attempt: Path) -> None:
 def _cells(row: dict[str, Any]) -> list[Any]:
     if "_path" in row:  # of a file
         return [row["_path"], row["_block_offset"], digest(row["value"].encode())]
+    if "partitionKey" in row:  # of a stream
+        return [row["partitionKey"], int(row["data"])]
+    if "cluster" not in row:  # of a topic that files have as well
+        return [f"p{row['partition']}", int(row["value"])]
     return [
         row["cluster"],
         row["topic"],

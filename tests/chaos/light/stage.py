@@ -212,7 +212,8 @@ class Stage:
         last = self._last_line("driver")
         if last.get("event") == "query failed":
             self.failures.append(last["error"])
-            if _is_loss(last["error"]) and self.kafka["onDataLoss"] == "Fail":
+            kafka = self.spec["source"].get("kafka", {})
+            if _is_loss(last["error"]) and kafka.get("onDataLoss") == "Fail":
                 self.accept_data_loss(last["error"])
         self.is_finished |= bool(last.get("is_finished"))
         self._forget("driver")

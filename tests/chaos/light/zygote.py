@@ -39,6 +39,7 @@ _PRELOAD: Final = (
     "balanced_source_spark.kafka.native",
     "balanced_source_spark.kafka.range_reader",
     "balanced_source_spark.files.task_reader",
+    "balanced_source_adapters.kinesis.reader",
     "pyarrow",
     "confluent_kafka.admin",
 )

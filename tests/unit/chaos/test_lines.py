@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checker.lines import Verdict, judge
+from chaos.checker.lines import judge
+from chaos.checker.verdict import Verdict
 
 pytestmark = pytest.mark.unit
 
