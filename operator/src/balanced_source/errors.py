@@ -2,7 +2,8 @@
 
     BalancedSourceError
     ├── ContractViolationError       a connector, an assigner or we ourselves broke a contract
-    │   └── ConnectorContractError   a connector did; names it
+    │   ├── ConnectorContractError   a connector did; names it
+    │   └── EscapingError            it raised what ends a process, a thread or a task
     ├── InvalidSpecError             the user asked for something that cannot be; names the field
     ├── StateError                   what is stored cannot be used as it is
     │   ├── CorruptDocumentError     edited by hand or torn: the digest does not match
@@ -24,7 +25,8 @@ Adapters raise these *from* the client library's error, which never leaks: it ma
 day. Messages end with what the reader of the message can do. They never hold a secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +42,10 @@ class ContractViolationError(BalancedSourceError):
 
     It is neither the user's fault nor the network's.
     """
+
+
+class EscapingError(ContractViolationError):
+    """Code of a connector raised what ends a process, a thread or a task: its cause."""
 
 
 class ConnectorContractError(ContractViolationError):
@@ -217,6 +223,22 @@ def contained(error: BaseException) -> Exception:
     # Futures refuse StopIteration.
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
-    wrapped = ContractViolationError(f"it raised what no code may: {in_short(error)}")
+    wrapped = EscapingError(f"it raised what no code may: {in_short(error)}")
     wrapped.__cause__ = error
-    return wrapped
+    # Whose code it was, its traceback tells.
+    return wrapped.with_traceback(error.__traceback__)
+
+
+@contextmanager
+def containing() -> Iterator[None]:
+    """Raise what would end a process, a thread or a task as an ordinary exception.
+
+    For code of connectors that awaits nothing. Only an `await` cancels a task, so no cancellation
+    of ours is caught.
+    """
+    try:
+        yield
+    except Exception:
+        raise
+    except BaseException as error:
+        raise contained(error) from error

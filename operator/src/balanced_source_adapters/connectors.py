@@ -11,6 +11,7 @@ from balanced_source.api import CONTRACT, OLDEST_CONTRACT, Connector, Source
 from balanced_source.errors import ConnectorError, in_short
 from balanced_source.names import shown, shown_value
 from balanced_source_adapters.checked_connector import checked_connector
+from balanced_source_adapters.mistakes import is_from_keyboard
 from balanced_source_adapters.registrations import (
     GROUP,
     OURS,
@@ -68,7 +69,9 @@ def make(registration: Registration, reference: str, part: ConnectorPart) -> Any
     try:
         made = entry.load()()
     # A module that ends the process must not end it for the sources of other connectors.
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_from_keyboard(error):
+            raise
         raise _unloadable(registration, reference, error) from error
     if not isinstance(made, part.base):
         raise _broken(registration, f"{reference} is not a class derived from {part.derived}")

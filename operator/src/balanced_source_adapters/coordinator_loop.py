@@ -241,8 +241,9 @@ class CoordinatorLoop:
                 )
                 self._problem = error
                 self.close()
-            # Code of connectors may try to end the process, and would end this thread in silence.
-            except (Exception, SystemExit) as error:  # noqa: BLE001
+            # Code of connectors may raise what ends a process or a task, and would end this thread
+            # in silence.
+            except BaseException as error:  # noqa: BLE001
                 # It must neither end the loop nor go unnoticed
                 self._failed(error)
                 # Whatever the step was, its coordinator may be half-changed.
@@ -336,8 +337,9 @@ class CoordinatorLoop:
             self._asking += 1
         try:
             result = self._execute(effect.call)
-        except (Exception, SystemExit) as error:  # noqa: BLE001
-            # Whatever it was, the enumerator decides what it means
+        except BaseException as error:  # noqa: BLE001
+            # Whatever it was, the enumerator decides what it means. Without an answer it would wait
+            # for ever.
             result = CallFailure(call_error(owner.source.kind, effect.call, error))
         with self._wake:
             self._asking -= 1

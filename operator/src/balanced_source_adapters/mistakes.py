@@ -6,9 +6,12 @@ mode, and in a driver without an operator. Whose mistake an exception is, its tr
 Tasks of Spark import this, so it imports little.
 """
 
+import signal
+import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from balanced_source.api import AsyncCall, Source
@@ -18,6 +21,7 @@ from balanced_source.errors import (
     ConnectorError,
     ContractViolationError,
     DiscoveryError,
+    EscapingError,
     RefusedDiscoveryError,
     TransientDiscoveryError,
     WrongAnswerError,
@@ -52,10 +56,17 @@ _logged: Final[dict[tuple[str, str], str]] = {}
 
 
 class _CodePlace(NamedTuple):
-    """Where a piece of code is."""
+    """Where a piece of code is.
+
+    Attributes:
+        module: with dots.
+        name: of the function.
+        kind: of the connector that it belongs to; empty for our code.
+    """
 
     module: str
     name: str
+    kind: str
 
     @property
     def root(self) -> str:
@@ -107,11 +118,26 @@ def explained(kind: str, where: str) -> Iterator[None]:
     """
     try:
         yield
-    except (BalancedSourceError, KeyboardInterrupt):
+    except BalancedSourceError:
         raise
     # Also a SystemExit, a GeneratorExit, and what a cancelled call of asyncio raises.
     except BaseException as error:
+        if is_from_keyboard(error):
+            raise
         raise mistake(kind, where, error) from error
+
+
+def is_from_keyboard(error: BaseException) -> bool:
+    """Whether a user may have pressed Ctrl-C.
+
+    Python raises a `KeyboardInterrupt` by itself only in the main thread, and only where nothing
+    else handles the signal. Elsewhere the code of a connector has raised it.
+    """
+    return (
+        isinstance(error, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def expect(
@@ -179,20 +205,22 @@ def of_connector(
         source: that was served; None if that is unknown.
         error: as it was raised, with its traceback.
     """
+    if isinstance(error, EscapingError) and error.__cause__ is not None:
+        error = error.__cause__
     is_broken = isinstance(error, ContractViolationError)
     if isinstance(error, BalancedSourceError) and not is_broken:
         return None
-    kinds = registered().kinds_by_module
-    known = [p for p in _places(error) if p.root in OURS or p.root in kinds]
-    if not known or known[0].root in OURS - {_LIBRARY}:
+    served = source.kind if source is not None else ""
+    places = _places(error, served)
+    if not places or not (places[0].kind or places[0].root == _LIBRARY):
         return None
-    own = _own_place(error, kinds)
-    kind = kinds[own.root] if own is not None else source.kind if source is not None else ""
+    own = _own_place(places)
+    kind = own.kind if own is not None else served
     # Without code of its own in the traceback, it has brought values that ours cannot work with.
     if own is None and (kind in BUILT_IN or kind not in registered().kinds):
         return None
     if isinstance(error, ContractViolationError):
-        is_entry = own is not None or known[0].module.startswith(_ENTRIES)
+        is_entry = own is not None or places[0].module.startswith(_ENTRIES)
         return broken_contract(kind, error) if is_entry else None
     return failed(kind, own.name if own is not None else "what it brings to the coordinator", error)
 
@@ -202,8 +230,8 @@ def named(source: Source[Any, Any]) -> Iterator[None]:
     """Raise a connector's mistakes as sentences; see `of_connector`."""
     try:
         yield
-    except (Exception, SystemExit) as error:
-        found = of_connector(source, error)
+    except BaseException as error:
+        found = None if is_from_keyboard(error) else of_connector(source, error)
         if found is None:
             raise
         log_mistake(source.kind, error)
@@ -228,9 +256,8 @@ def call_error(kind: str, call: AsyncCall, error: BaseException) -> Exception:
     if isinstance(error, BalancedSourceError):
         return error
     # A hybrid source passes calls on to connectors of others.
-    kinds = registered().kinds_by_module
-    own = _own_place(error, kinds)
-    kind = kinds[own.root] if own is not None else kind
+    own = _own_place(_places(error, kind))
+    kind = own.kind if own is not None else kind
     where = f"its executor, which was asked for {type(call).__name__}"
     scope = str(getattr(call, "scope", ""))
     found = TransientDiscoveryError(f"{scope}: {mistake(kind, where, error)}", scope=scope)
@@ -242,7 +269,7 @@ def close_coordinator(coordinator: "SourceCoordinator[Any, Any]") -> None:
     """Close a coordinator. An enumerator that fails then is logged: nothing is left to be done."""
     try:
         coordinator.close()
-    except (Exception, SystemExit) as error:  # noqa: BLE001
+    except BaseException as error:  # noqa: BLE001
         log_mistake(coordinator.source.kind, error)
 
 
@@ -265,22 +292,32 @@ def _breaks(kind: str, error: Exception) -> str:
     return f"connector {kind!r} of {package_of(kind)} breaks its contract: {text_of(error)}"
 
 
-def _places(error: BaseException) -> list[_CodePlace]:
-    """Return where an exception came from, innermost first."""
-    return [
-        _CodePlace(str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
-        for frame, _ in traceback.walk_tb(error.__traceback__)
-    ][::-1]
-
-
-def _own_place(error: BaseException, kinds: Mapping[str, str]) -> _CodePlace | None:
-    """Return where the code of a connector has raised an exception, or has passed it on.
+def _places(error: BaseException, served: str) -> list[_CodePlace]:
+    """Return where an exception came from, innermost first: code of connectors, and ours.
 
     Args:
         error: with its traceback.
-        kinds: see `Registrations.kinds_by_module`.
+        served: kind of the source that was served; empty if that is unknown.
     """
-    return next((place for place in _places(error) if place.root in kinds), None)
+    frames = [
+        (str(frame.f_globals.get("__name__", "")), frame.f_code.co_qualname)
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ]
+    known = registered()
+    places = (
+        _CodePlace(module, name, known.kind_of(module, preferred=served) or "")
+        for module, name in reversed(frames)
+    )
+    return [place for place in places if place.kind or place.root in OURS]
+
+
+def _own_place(places: Sequence[_CodePlace]) -> _CodePlace | None:
+    """Return the innermost method of a connector that ours has called, of `_places`.
+
+    What it has called itself says nothing to others.
+    """
+    own = dropwhile(lambda place: not place.kind, places)
+    return next(reversed(list(takewhile(lambda place: place.kind, own))), None)
 
 
 def _remedy(error: BaseException) -> str:

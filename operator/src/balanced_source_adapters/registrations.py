@@ -9,6 +9,7 @@ Tasks of Spark import this, so it imports little.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Self
 
 from balanced_source.errors import ConnectorError
@@ -58,9 +59,14 @@ class Registration:
     package: str
 
     @property
+    def path(self) -> str:
+        """The module that the connector is in, with dots."""
+        return self.reference.partition(":")[0]
+
+    @property
     def module(self) -> str:
         """The top-level module that the connector is in."""
-        return self.reference.partition(":")[0].partition(".")[0]
+        return self.path.partition(".")[0]
 
     @classmethod
     def of(cls, entry: "EntryPoint") -> Self:
@@ -94,15 +100,23 @@ class Registrations:
         """All kinds, sorted."""
         return tuple(sorted(self._by_kind))
 
-    @property
-    def kinds_by_module(self) -> Mapping[str, str]:
-        """Top-level module → the kind that another package registers from there."""
-        return {
-            found.module: kind
-            for kind, several in self._by_kind.items()
-            for found in several.values()
-            if found.module not in OURS
-        }
+    def kind_of(self, module: str, *, preferred: str = "") -> str | None:
+        """Return the kind that another package registers from where a module is.
+
+        Several packages may share a top-level module, and one may register several kinds. The
+        reference that is nearest to the module counts.
+
+        Args:
+            module: with dots.
+            preferred: kind that counts if several are equally near.
+
+        Returns:
+            None if no other package registers anything there.
+        """
+        near = {one: _in_common(one.path, module) for one in self if one.module not in OURS}
+        most = max(near.values(), default=0)
+        kinds = [one.kind for one, count in near.items() if count == most > 0]
+        return preferred if preferred in kinds else next(iter(kinds), None)
 
     def of(self, kind: str) -> Registration:
         """Return the registration of a kind.
@@ -127,6 +141,12 @@ class Registrations:
                 raise ConnectorError(
                     f"connector {kind!r} is registered by {packages}: remove all packages but one"
                 )
+
+
+def _in_common(one: str, other: str) -> int:
+    """Return how many modules two dotted paths have in common, from the first one on."""
+    pairs = zip(one.split("."), other.split("."), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def built_in_registrations() -> list[Registration]:

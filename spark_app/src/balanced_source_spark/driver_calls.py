@@ -123,7 +123,7 @@ class DriverCalls:
             call = codec.call_from_json(data)
             self._check(call)
             return cut(codec.result_to_json(call, self._execute(call)))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it was, people are told
+        except BaseException as error:  # noqa: BLE001 - whatever it was, people are told
             log.warning("a call for the operator failed", error=repr(error))
             return self._failed(call, error)
 

@@ -29,6 +29,7 @@ from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.contract.hooks import WithFormer, newest_settings
 from balanced_source_spark.driver_calls import DriverCalls
@@ -38,7 +39,7 @@ from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts, this_place
 from balanced_source_spark.report_lease import ReportLease
-from balanced_source_spark.why_nothing import check_patience, fenced, without_retry
+from balanced_source_spark.why_nothing import check_patience, fenced, unassigned, without_retry
 
 log = get_logger(__name__)
 
@@ -268,6 +269,11 @@ class HostRuntime(HostReporter):
             if self.wait_until_assigned(timeout=RETRY) or self._channel.refusal() is not None:
                 return
             check_patience(deadline, timeout, self._channel)
+
+    def unassigned(self, timeout: float) -> ChannelError:
+        """Return why nothing was assigned in so many seconds, for a query that cannot wait."""
+        refusal = self._channel.refusal()
+        return unassigned(timeout, self._channel) if refusal is None else ChannelError(refusal)
 
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything there will ever be is delivered, and the report of that is written."""

@@ -204,9 +204,7 @@ class StreamPlanner(PlannerFigures):
         if self._targets is not None and not self._runtime.wait_until_assigned(
             timeout=self._options.start_timeout
         ):
-            raise ChannelError(
-                f"nothing was assigned to this driver within {self._options.start_timeout:.0f} s"
-            )
+            raise self._runtime.unassigned(self._options.start_timeout)
         # A first micro-batch without splits would be all that Spark's checkpoint knows of the
         # source.
         if self._targets is None and not delivered.epoch:

@@ -205,7 +205,21 @@ def hybrid_stage(world: World, folder: Path, bootstrap: str, zygote: Zygote) -> 
         "stateDir": str(folder / "state"),
         "parallelism": str(world.parallelism),
     }
-    local = {"assignmentDir": str(folder / "documents"), "columns": columns}
+    # What the operator passes to its drivers beside the assignment.
+    reading = [
+        {
+            "connector": "files",
+            "fileFormat": "parquet",
+            "schema": schema,
+            "metadataColumns": "false",
+        },
+        {"connector": "kafka"},
+    ]
+    local = {
+        "parts": json.dumps(reading),
+        "assignmentDir": str(folder / "documents"),
+        "columns": columns,
+    }
     spec = spec_json(
         parallelism=world.parallelism,
         source={"hybrid": [{"files": files}, {"kafka": kafka, "startAfter": {"offsets": {}}}]},

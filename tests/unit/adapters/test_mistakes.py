@@ -53,6 +53,22 @@ from testbed.waiting import wait_until
 PACKAGE = "connector 'odd' of odd-source 1.0"
 MODULE = "odd_source"
 
+
+class Boom(BaseException):
+    """What no one expects."""
+
+
+ESCAPES = (
+    KeyError("x"),
+    SystemExit(3),
+    StopIteration(),
+    asyncio.CancelledError(),
+    GeneratorExit(),
+    KeyboardInterrupt(),
+    Boom("no"),
+)
+"""What code of a connector may raise; most of it would end a thread or a process."""
+
 Act = Callable[[str], None]
 """Gets the name of each method of the enumerator."""
 
@@ -146,7 +162,7 @@ def run(source: OddSource) -> Exception:
             thread.join(30)
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), StopIteration()])
+@pytest.mark.parametrize("error", ESCAPES, ids=repr)
 def test_an_enumerator_that_fails_is_named(error: BaseException) -> None:
     found = run(OddSource((), act=raising(error, "start")))
 
@@ -155,10 +171,12 @@ def test_an_enumerator_that_fails_is_named(error: BaseException) -> None:
     assert "Report this to the authors of the package, with the traceback" in str(found)
 
 
-@pytest.mark.parametrize(
-    "error", [KeyError("x"), SystemExit(3), asyncio.CancelledError(), GeneratorExit()]
-)
-def test_whatever_a_method_raises_is_a_sentence(error: BaseException) -> None:
+@pytest.mark.parametrize("error", ESCAPES, ids=repr)
+def test_whatever_a_method_raises_is_a_sentence(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As where Spark or an event loop has taken the keyboard away.
+    monkeypatch.setattr(mistakes.signal, "getsignal", lambda _: None)
     says = f"failed in read: {type(error).__name__}"
     with pytest.raises(ConnectorError, match=says), explained("odd", "read"):
         raise error
@@ -276,7 +294,7 @@ def test_a_wrong_answer_names_the_connector() -> None:
     assert problem.is_fatal
 
 
-@pytest.mark.parametrize("error", [KeyError("x"), SystemExit(3), StopIteration()])
+@pytest.mark.parametrize("error", ESCAPES, ids=repr)
 def test_a_call_that_fails_names_the_package_and_logs_its_traceback_once(
     error: BaseException,
 ) -> None:

@@ -144,7 +144,7 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
         (Half(shelf(), next=lambda _: True), "position True of split .*, a bool"),
         (
             Half(shelf(), next=lambda n: n - 7),
-            "went back from position 1 of split .* to -3: a position only grows",
+            "went back from position 1 of split .* to -6: a position only grows",
         ),
         (
             Half(shelf(), behind=1.5),
@@ -180,6 +180,33 @@ def test_a_range_that_could_not_be_read_again_is_never_sealed(
     Their splits counted as read to their end.
     """
     with pytest.raises(ContractViolationError, match=message):
+        attempt(journal, half, start=1)
+    assert journal.read(KEY) is None
+
+
+@pytest.mark.parametrize(
+    ("behind", "message"),
+    [
+        (lambda n: {1: 5, 2: 4, 3: 3, 4: 2}[n], "went back from position 5 of split .* to 4"),
+        (lambda n: 1 + max(n, 3), "split .'shelf', 'a'. stays at 4"),
+        (lambda n: n, "split .'shelf', 'a'. stays at 1"),
+    ],
+    ids=["a page in reverse order", "a position for a whole page", "the position of the record"],
+)
+def test_records_in_another_order_than_their_positions_are_found_at_once(
+    journal: FolderJournal, behind: Next, message: str
+) -> None:
+    """The position that is left at the end may have grown: records were lost and doubled."""
+    with pytest.raises(ContractViolationError, match=message):
+        attempt(journal, Half(shelf(), next=behind), start=1)
+    assert journal.read(KEY) is None
+
+
+def test_a_position_that_goes_back_later_is_found_before_the_range_is_sealed(
+    journal: FolderJournal,
+) -> None:
+    half = Half(Shelf(lengths={"a": 3000, "b": 0}), next=lambda n: n + 1 if n < 2000 else n - 1500)
+    with pytest.raises(ContractViolationError, match="went back from position"):
         attempt(journal, half, start=1)
     assert journal.read(KEY) is None
 

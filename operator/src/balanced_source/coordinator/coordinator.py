@@ -49,7 +49,7 @@ from balanced_source.coordinator.state import (
 from balanced_source.coordinator.view import AttributeTable, assignment_of, digest_of_settings
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.storage import in_host_order
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, containing
 
 
 class SourceCoordinator(HostReports[SplitT, StateT]):
@@ -59,6 +59,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
     one from the stored checkpoint.
     """
 
+    @containing()
     def __init__(
         self,
         source: Source[SplitT, StateT],
@@ -189,6 +190,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         copy.enumerator = self.enumerator.fork(copy._context)
         return copy
 
+    @containing()
     def start(self, *, now: float) -> list[Effect]:
         """Start the coordinator. Call it once, before `handle`.
 
@@ -237,6 +239,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         """Close the coordinator: neither `start` nor `handle` may be called afterwards."""
         self.enumerator.close()
 
+    @containing()
     def handle(self, event: Event, *, now: float) -> list[Effect]:
         """Handle one event.
 

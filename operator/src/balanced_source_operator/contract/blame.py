@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from balanced_source.errors import BalancedSourceError, ConnectorError, in_short
+from balanced_source_adapters.mistakes import is_from_keyboard
 
 
 @contextmanager
@@ -24,7 +25,9 @@ def blamed(kind: str, field: str) -> Iterator[None]:
         yield
     except BalancedSourceError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if is_from_keyboard(error):
+            raise
         raise ConnectorError(
             f"connector {kind!r} failed on {field}: {in_short(error)}. Report this to the authors"
             " of its package",

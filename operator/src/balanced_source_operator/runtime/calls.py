@@ -70,7 +70,7 @@ class CallRunner:
         await asyncio.sleep(effect.delay)
         try:
             result = await self._result(effect.call)
-        except (Exception, SystemExit) as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001
             # Whatever it was, the enumerator decides what it means
             result = CallFailure(call_error(self._connector.kind, effect.call, error))
         self._deliver(CallCompleted(effect.call_id, result))

@@ -1,4 +1,4 @@
-"""How a source waits for its next turn."""
+"""How the task of a source waits for its next turn, and what ends it."""
 
 import asyncio
 import contextlib
@@ -27,3 +27,18 @@ async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:
             async with asyncio.timeout(due - now if left is None else min(left, due - now)):
                 await awaited.wait()
                 return
+
+
+def unless_ended(error: BaseException) -> BaseException:
+    """Return what was raised in a task; raise it again if it is to end the task.
+
+    A connector's code may raise what asyncio cancels tasks with, and nothing would serve its source
+    any more.
+    """
+    task = asyncio.current_task()
+    is_cancelled = task is not None and task.cancelling() > 0
+    if isinstance(error, GeneratorExit) or (
+        isinstance(error, asyncio.CancelledError) and is_cancelled
+    ):
+        raise error
+    return error

@@ -54,7 +54,7 @@ from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
-from balanced_source_operator.runtime.rest import rest
+from balanced_source_operator.runtime.rest import rest, unless_ended
 from balanced_source_operator.runtime.sentences import DEFECT, defect, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.templates import TemplateCheck
@@ -185,9 +185,9 @@ class SourceRuntime:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
                     backoff, awaited = BACKOFF_FIRST, self._wake
-                except (Exception, SystemExit) as error:  # noqa: BLE001
-                    # An error in one source must not end the operator
-                    await self._failed(error)
+                except BaseException as error:  # noqa: BLE001
+                    # An error in one source must end neither the operator nor this task.
+                    await self._failed(unless_ended(error))
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
                 await rest(pause, awaited, self._pulses)
@@ -463,9 +463,9 @@ class SourceRuntime:
             await self._write_status()
         except KubernetesError:
             pass
-        except (Exception, SystemExit) as other:  # noqa: BLE001
+        except BaseException as other:  # noqa: BLE001
             # It was looking at the enumerator that failed: without it, the status has the problem.
-            self._log.error("the status cannot tell of the enumerator", error=in_short(other))
+            self._log.error("no status of the enumerator", error=in_short(unless_ended(other)))
             self._coordination.drop()
             with contextlib.suppress(KubernetesError):
                 await self._write_status()

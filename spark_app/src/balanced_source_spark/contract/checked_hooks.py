@@ -124,7 +124,7 @@ def _silent(hook: Callable[..., Any], connector: str, name: str) -> Callable[...
             return hook(scope, *args)
         except BalancedSourceError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             failed = mistake(connector, name, error)
             raise TransientDiscoveryError(str(failed), scope=scope) from error
 

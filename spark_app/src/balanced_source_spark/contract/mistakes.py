@@ -54,7 +54,7 @@ class ExplainingProxy:
     def __getattr__(self, name: str) -> Any:
         try:
             found = getattr(self._made, name)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             # What is not there is no mistake: a log that shows variables looks for much.
             if isinstance(error, BalancedSourceError) or not hasattr(type(self._made), name):
                 raise
@@ -75,8 +75,9 @@ class ExplainingProxy:
             watch.since = now()
             try:
                 return found(*args, **named)
-            except (BalancedSourceError, KeyboardInterrupt):
+            except BalancedSourceError:
                 raise
+            # Also a KeyboardInterrupt: no one presses Ctrl-C in a process that Spark has started.
             except BaseException as error:
                 raise mistake(connector, name, error) from error
             finally:

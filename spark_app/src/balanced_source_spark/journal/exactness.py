@@ -74,6 +74,36 @@ def check_moves(starts: Mapping[SplitId, Position], moved: Mapping[SplitId, Posi
             )
 
 
+def check_forward(split_id: SplitId, before: Position, now: Position) -> None:
+    """Check that a position has not gone back while it was read.
+
+    Records that come in another order than their positions would be lost, or come twice, when the
+    range is read again.
+
+    Raises:
+        ContractViolationError: it has.
+    """
+    # What is no whole number is told of before the range is sealed.
+    if type(before) is int and type(now) is int and now < before:
+        raise ContractViolationError(
+            f"the reader went back from position {before} of split {split_id} to {now}: a position"
+            " only grows, so records must come in the order of their positions"
+        )
+
+
+def check_emitted(split_id: SplitId, before: Position, now: Position) -> None:
+    """Check that a record has moved its split on.
+
+    Raises:
+        ContractViolationError: it has not.
+    """
+    if type(before) is int and type(now) is int and now == before:
+        raise ContractViolationError(
+            f"the reader has emitted a record, and split {split_id} stays at {before}: move the"
+            " position of a split behind each record that it emits"
+        )
+
+
 def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     """Return `SourceReader.millis_behind`.
 

@@ -3,7 +3,6 @@
 To fetch up to limits, or to read a sealed range once more.
 """
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
@@ -16,29 +15,34 @@ from balanced_source.api import (
     BoundedSplit,
     InputStatus,
     Position,
-    SourceEvent,
     SourceReader,
-    SourceReaderContext,
     SplitId,
 )
 from balanced_source.documents.journal import FetchLimits, JournalRecord
 from balanced_source.errors import ContractViolationError, JournalError
 from balanced_source.host.journaling import Share
 from balanced_source.reader import SplitOutputs
+from balanced_source_adapters.mistakes import package_of
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
 from balanced_source_spark.journal.exactness import (
+    check_emitted,
+    check_forward,
     check_known,
     check_moves,
     checked_millis,
     checked_split,
 )
-from balanced_source_spark.place import this_place
+from balanced_source_spark.journal.task_context import TaskContext
 from balanced_source_spark.task_log import tell
 
 SETTLE: Final = 100
 """Records after which it is looked where all splits are, if none of them has a stop."""
+
+CHECKED: Final = 1000
+"""First records of a task of which each one must move its split on; after that it takes too long.
+"""
 
 PAUSE: Final = 0.01
 """Seconds between two polls of which the first brought nothing."""
@@ -51,49 +55,6 @@ NAMED: Final = 20
 
 STALL: Final = 120.0
 """Seconds without any record after which a sealed range, or a target, cannot be reached."""
-
-
-class TaskContext(SourceReaderContext):
-    """What a task offers to its reader.
-
-    Args:
-        share: of the reader.
-    """
-
-    def __init__(self, share: Share) -> None:
-        self._share = share
-        self._available = threading.Event()
-
-    @property
-    def subtask_id(self) -> int:
-        return self._share.key.reader
-
-    @property
-    def location(self) -> str:
-        return this_place().host
-
-    @property
-    def zone(self) -> str:
-        return this_place().zone
-
-    def current_parallelism(self) -> int:
-        return self._share.parallelism
-
-    def send_split_request(self) -> None:
-        """Nothing to do: the host requests splits on behalf of its readers."""
-
-    def send_source_event_to_coordinator(self, event: SourceEvent) -> None:
-        raise ContractViolationError(
-            f"a Spark task cannot send event {event.name}: it outlives no micro-batch"
-        )
-
-    def notify_available(self) -> None:
-        self._available.set()
-
-    def wait(self, timeout: float) -> None:
-        """Wait until the reader says that something is there."""
-        self._available.wait(timeout)
-        self._available.clear()
 
 
 class Reading:
@@ -127,7 +88,7 @@ class Reading:
         self._moved: set[SplitId] = set()
         self._output = SplitOutputs[Any](
             self.buffer.add,
-            on_split=self._moved.add if stops else None,
+            on_split=self._moved.add,
             on_release=self._note_end,
             on_flush=self.buffer.convert,
         )
@@ -212,9 +173,11 @@ class Reading:
         self._has_ended = status is InputStatus.END_OF_INPUT
         if self.buffer.count > before:
             self._empty = 0
-            if self.has_stops and not self._has_ended:
+            if self._has_ended:
+                self.settle()
+            elif self.has_stops or (self._moved and before < CHECKED):
                 self._settle_moved()
-            elif self._has_ended or self.buffer.count // SETTLE > before // SETTLE:
+            elif self.buffer.count // SETTLE > before // SETTLE:
                 self.settle()
             return True
         self._empty += 1
@@ -232,7 +195,7 @@ class Reading:
         check_known(found, self._share.starts)
         for split_id in list(self._left):
             if split_id in found:
-                self._at[split_id] = found[split_id]
+                self._advance(split_id, found[split_id])
             else:
                 self._finish(split_id)
         self._let_go([s for s in self._left if s in self._stops and self._is_at(s)])
@@ -249,8 +212,13 @@ class Reading:
             if split is None:
                 self._finish(split_id)
                 continue
-            self._at[split_id] = split.position
+            check_emitted(split_id, self._at[split_id], split.position)
+            self._advance(split_id, split.position)
             self._let_go([split_id] if split_id in self._stops and self._is_at(split_id) else [])
+
+    def _advance(self, split_id: SplitId, position: Position) -> None:
+        check_forward(split_id, self._at[split_id], position)
+        self._at[split_id] = position
 
     def _let_go(self, reached: Collection[SplitId]) -> None:
         if reached:
@@ -402,7 +370,7 @@ def fetch(reading: Reading, limits: FetchLimits) -> JournalRecord:
 
 
 def read_again(
-    reading: Reading, record: JournalRecord, *, may_skip: Callable[[], bool]
+    reading: Reading, record: JournalRecord, *, connector: str, may_skip: Callable[[], bool]
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a sealed range.
 
@@ -411,6 +379,7 @@ def read_again(
     Args:
         reading: of the range.
         record: what was sealed.
+        connector: its kind, for messages.
         may_skip: whether the user accepts that; asked when rows are gone.
 
     Raises:
@@ -432,7 +401,8 @@ def read_again(
             raise JournalError(
                 f"{_difference(reading, record)}: the source does not have them any more. Restore"
                 " them there, or allow that they are skipped, if the connector has an option for"
-                " that"
+                f" that. If they are there, connector {connector!r} of {package_of(connector)} does"
+                " not read the same range again: report this to the authors of the package"
             )
         tell("warning", _loss(reading, record))
     # Only now: rows that were emitted before a failure could not be taken back.

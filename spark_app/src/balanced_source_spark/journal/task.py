@@ -69,7 +69,12 @@ class JournalTaskReader:
         stops = stops_of(record)
         # An end that is sealed is not disputed any more.
         with self.reading(replace(partition, may_end=True), sealed, stops) as reading:
-            yield from read_again(reading, record, may_skip=partial(self._may_skip, partition))
+            yield from read_again(
+                reading,
+                record,
+                connector=self.connector,
+                may_skip=partial(self._may_skip, partition),
+            )
 
     def reading(
         self, partition: ReaderPartition, share: Share, stops: Mapping[SplitId, Position]

@@ -1,13 +1,14 @@
-"""Checks the answer to a `Discover`."""
+"""Checks the answers to a `Discover` and an `Initialize`."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 from typing import Any
 
 from balanced_source.api import AsyncCall, CallFailure, SplitId
 from balanced_source.api.split_checks import WrongAnswer
 from balanced_source.connectors.answers import faults_of_ids, in_words, refused
-from balanced_source.connectors.discovery.values import Discovered
+from balanced_source.connectors.discovery.values import Discovered, Initialize, SplitT, some
+from balanced_source.errors import TransientDiscoveryError
 
 
 def checked_discovery(
@@ -30,3 +31,30 @@ def checked_discovery(
         )
     fault = next(faults_of_ids([*ids.difference(known), *islice(known, 1)]), None)
     return answer if fault is None else refused(call, fault)
+
+
+def not_started(
+    call: Initialize,
+    answer: Iterable[SplitT] | CallFailure,
+    subscribes: Callable[[SplitId], bool],
+) -> Exception | None:
+    """Return why splits have no start position yet; None if each one has.
+
+    One that the answer leaves out may have been deleted meanwhile: another listing tells.
+
+    Args:
+        call: the question.
+        answer: checked.
+        subscribes: whether a split is still to be read.
+    """
+    if isinstance(answer, CallFailure):
+        return answer.error
+    missing = {s for s in call.split_ids if subscribes(s)} - {split.split_id for split in answer}
+    if not missing:
+        return None
+    return TransientDiscoveryError(
+        f"{call.scope}: {len(missing)} splits are listed, and it is not known where they begin:"
+        f" {some(sorted(missing))}. They are looked for again; if they exist, the connector leaves"
+        f" them out of its answer to {type(call).__name__}",
+        scope=call.scope,
+    )

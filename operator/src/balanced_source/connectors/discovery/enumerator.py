@@ -13,7 +13,7 @@ from balanced_source.api import (
 from balanced_source.backoff import backoff
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
-from balanced_source.connectors.discovery.answers import checked_discovery
+from balanced_source.connectors.discovery.answers import checked_discovery, not_started
 from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import cut_short, loss, retained_and_absent, unread
 from balanced_source.connectors.discovery.placing import PlacingEnumerator
@@ -277,24 +277,20 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             return
         self.transient = self.transient.looked_up(call)
         result = checked_splits(call, result, frozenset(call.split_ids))
-        if isinstance(result, CallFailure):
-            # Its first discovery is not over: the splits that failed must still start where the
-            # user said.
-            self.transient = replace(
-                self.transient, incomplete=self.transient.incomplete | {call.scope}
-            )
-            self._scope_failed(call.scope, result.error)
-        else:
-            # The subscription may have changed while the start was looked up.
-            fresh = {s.split_id: s for s in result if self.source.subscribes(s.split_id)}
-            self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
-            for text in (
-                self.source.begun_late(fresh.values())
-                if call.scope in self.state.discovered
-                else ()
-            ):
+        started: list[SplitT] = [] if isinstance(result, CallFailure) else list(result)
+        # The subscription may have changed while the start was looked up.
+        fresh = {s.split_id: s for s in started if self.source.subscribes(s.split_id)}
+        self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
+        if call.scope in self.state.discovered:
+            for text in self.source.begun_late(fresh.values()):
                 self.context.report(Reason.RECORDS_GONE, text, warning=True)
+        if (error := not_started(call, result, self.source.subscribes)) is None:
             self._mark_discovered(call.scope)
+        else:
+            # Its first discovery is not over: the splits that have no start must still start where
+            # the user said.
+            self.transient = self.transient.lacks(call.scope)
+            self._scope_failed(call.scope, error)
         self._assign()
 
     def handle_alarm(self, _call: Alarm, _result: Any) -> None:
@@ -346,26 +342,26 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         A former split of the same id has to be let go of first.
         """
         replaced = recreated.replaced(result.identities, self.state, self.context)
-        if not replaced:
-            return result.split_ids
-        if self.source.may_lose:
+        lost = recreated.lost(replaced, self.state, self.context, self.source)
+        if begun := replaced - lost:
             # Told before the removal, which drops the positions that the message names.
-            self._report_gone(replaced, exists=True)
+            self._report_gone(begun, exists=True)
             # Should a host still report a former one of these, another discovery confirms it first.
-            self.transient = replace(self.transient, doubtful=self.transient.doubtful | replaced)
+            self.transient = replace(self.transient, doubtful=self.transient.doubtful | begun)
             self._remove(
-                replaced,
+                begun,
                 "recreated, and read from their beginning as soon as readers let go",
                 forget=True,
             )
+        if not lost:
             return result.split_ids
         # With `Fail` the new ones are not read: someone has to decide about the lost records.
-        problem = recreated.refusal(scope, replaced, self.state, self.context, self.source)
+        problem = recreated.refusal(scope, lost, self.state, self.context, self.source)
         self.transient = replace(
             self.transient, problems={**self.transient.problems, scope: problem}
         )
         held = {*self.context.current_assignments(), *self.state.unassigned}
-        return result.split_ids - (replaced - held)
+        return result.split_ids - (lost - held)
 
     def _find_removed(self, scope: str, listed: frozenset[SplitId], result: Discovered) -> bool:
         """Count known splits that are not listed.

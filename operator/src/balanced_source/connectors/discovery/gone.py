@@ -54,12 +54,29 @@ def unread(
 
     Drivers know only of the ends that they have asked for.
     """
-    known = {s: state.retained[s].split for s in deleted if s in state.retained}
+    read = read_to_end(deleted, state, context)
+    left = {s: x for s, x in _known(deleted, state, context).items() if s not in read}
+    return source.unread(list(left.values()), exists=exists)
+
+
+def read_to_end(
+    deleted: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+) -> frozenset[SplitId]:
+    """Return the deleted splits of which nothing is left to be read, as far as reports tell."""
+    known = _known(deleted, state, context)
+    return frozenset(s for s, split in known.items() if s in state.finished or is_read(split))
+
+
+def _known(
+    deleted: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+) -> dict[SplitId, SplitT]:
+    retained = {s: state.retained[s].split for s in deleted if s in state.retained}
     # The owner's position is the newest, so it replaces what was retained.
-    known |= _given_out_or_waiting(deleted, state, context)
-    return source.unread(
-        [x for s, x in known.items() if s not in state.finished and not is_read(x)], exists=exists
-    )
+    return retained | _given_out_or_waiting(deleted, state, context)
 
 
 def cut_short(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from balanced_source.api import IDENTITY, SplitEnumeratorContext, SplitId, is_other
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.gone import unread
+from balanced_source.connectors.discovery.gone import read_to_end, unread
 from balanced_source.connectors.discovery.values import DiscoveryState, SplitT, some
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
@@ -37,6 +37,21 @@ def _is_former(
     retained = state.retained.get(split_id)
     split = state.unassigned.get(split_id) or (retained.split if retained is not None else None)
     return split is not None and is_other(split.attributes(), attributes)
+
+
+def lost(
+    split_ids: frozenset[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+    source: SplitDiscovery[SplitT],
+) -> frozenset[SplitId]:
+    """Return the recreated splits of which records may be lost, unless the user has agreed.
+
+    Nothing is lost with a former split that was read to its end.
+    """
+    if source.may_lose:
+        return frozenset()
+    return split_ids - read_to_end(split_ids, state, context)
 
 
 def refusal(

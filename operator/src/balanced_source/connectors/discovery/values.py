@@ -185,6 +185,10 @@ class TransientState:
         incomplete = others | {scope} if leaving else others
         return replace(self, incomplete=incomplete, doubtful=self.doubtful.union(leaving))
 
+    def lacks(self, scope: str) -> Self:
+        """Splits of the scope are listed that have no start position yet."""
+        return replace(self, incomplete=self.incomplete | {scope})
+
     def confirmed(self, scope: str, scope_of: Callable[[SplitId], str]) -> Self:
         """Another discovery has answered for splits that waited for it."""
         return replace(
