@@ -102,7 +102,7 @@ def _key_function(kind: type) -> Callable[[Any], Key]:
 
 _LEFT_OUT: Final[Mapping[type, frozenset[str]]] = {
     HostReport: frozenset({"heartbeat", "instance", "location", "metrics"}),
-    TransientState: frozenset({"rounds", "failures", "problems", "missing"}),
+    TransientState: frozenset({"rounds", "failures", "problems", "unstarted", "missing"}),
     ReaderInfo: frozenset({"location", "reported_splits", "retained_splits", "is_first_report"}),
     Runner: frozenset({"settings"}),
 }
@@ -126,7 +126,8 @@ def _transient_key(state: TransientState) -> tuple[Key, ...]:
     missing = tuple(
         sorted((split_id, min(count, CONFIRMATIONS)) for split_id, count in state.missing.items())
     )
-    return frozenset(state.failures), frozenset(state.problems), missing
+    told = frozenset(state.failures), frozenset(state.problems), frozenset(state.unstarted)
+    return *told, missing
 
 
 def _clusters(runner: Runner) -> Key:

@@ -125,5 +125,6 @@ def _find(where: str) -> FunctionType:
     found: Any = importlib.import_module(f"{package}{module}")
     for name in path.split("."):
         found = getattr(found, name)
+    found = inspect.unwrap(found)  # of what contains its exceptions
     assert isinstance(found, FunctionType)
     return found

@@ -27,7 +27,7 @@ from balanced_source_adapters.connectors import ConnectorPart, Connectors, insta
 from balanced_source_adapters.coordinator_loop import with_alarms
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.connector import KafkaConnector
-from balanced_source_adapters.registrations import BUILT_IN, GROUP, Registration
+from balanced_source_adapters.registrations import BUILT_IN, GROUP, Registration, Registrations
 from support.numbers_source import NumbersSource
 from support.world import kafka_source
 
@@ -394,3 +394,36 @@ def discovery(*secrets: str) -> DiscoverKafka:
     return DiscoverKafka(
         scope="main", round=1, cluster=cluster("main", *secrets), subscriber=TopicList(("t",))
     )
+
+
+def registered(**references: str) -> Registrations:
+    return Registrations(
+        Registration(kind=kind, reference=reference, package="p 1")
+        for kind, reference in references.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "preferred", "kind"),
+    [
+        ("ledger.reader", "ledger", "ledger"),
+        ("ledger.reader", "ledgerb", "ledgerb"),
+        ("acme.kelp.pages", "ledger", "kelp"),
+        ("acme.mist", "", "mist"),
+        ("acmes.mist", "mist", None),
+        ("balanced_source.api", "kafka", None),
+    ],
+)
+def test_code_belongs_to_the_kind_whose_module_is_nearest(
+    module: str, preferred: str, kind: str | None
+) -> None:
+    """One module may register two kinds; packages may share the first part of their names."""
+    found = registered(
+        ledger="ledger:Shape",
+        ledgerb="ledger:OtherShape",
+        kelp="acme.kelp.connector:Kelp",
+        mist="acme.mist.connector:Mist",
+        kafka=BUILT_IN["kafka"],
+    )
+
+    assert found.kind_of(module, preferred=preferred) == kind

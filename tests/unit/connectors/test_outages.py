@@ -7,7 +7,7 @@ import pytest
 from balanced_source.api import CallFailure
 from balanced_source.backoff import backoff
 from balanced_source.connectors.discovery import CONFIRMATION_DELAY, MAX_BACKOFF, Discovered
-from balanced_source.connectors.kafka import DiscoverKafka, KafkaPartitionSplit
+from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka, KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, ExecuteCall
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
@@ -69,6 +69,35 @@ def test_an_uncertain_listing_is_repeated_soon(interval: float | None, delay: fl
     assert delay_after(Discovered(split_ids=split_ids, problem=missing), interval) == delay
     if interval is not None:
         assert delay_after(Discovered(split_ids=split_ids), interval) == interval
+
+
+@pytest.mark.parametrize("interval", [None, 30.0])
+def test_a_split_without_a_start_is_looked_for_again(interval: float | None) -> None:
+    """Left out of the answer, it was never read if there is one discovery only."""
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+    enumerator = kafka_source("c", discovery_interval=interval).create_enumerator(context)
+    enumerator.start()
+
+    def newest(kind: type) -> Any:
+        effects = [e for e in context.turn.effects if isinstance(e, ExecuteCall)]
+        return next(e for e in reversed(effects) if isinstance(e.call, kind))
+
+    found = Discovered(split_ids=frozenset({("c", "t", 0), ("c", "t", 1)}))
+    started = [KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=7)]
+    for failures in (1, 2, 3):
+        enumerator.handle_discovery(newest(DiscoverKafka).call, found)
+        enumerator.handle_initialized(newest(InitializeKafka).call, started)
+
+        assert newest(DiscoverKafka).delay == 2.0 ** (failures - 1), "soon, and ever later"
+        assert enumerator.undiscovered() == {"c"}, "a query that ends by itself waits"
+        assert enumerator.pending_splits() == 1, "the other one is not held up"
+        started = []
+    assert "it is not known where they begin: c/t/1" in str(enumerator.problems()["c"])
+
+    gone = Discovered(split_ids=frozenset({("c", "t", 0)}))
+    enumerator.handle_discovery(newest(DiscoverKafka).call, gone)
+    assert not enumerator.undiscovered()
+    assert not enumerator.problems()
 
 
 def test_a_split_that_comes_back_is_not_started_by_a_look_up_that_is_under_way() -> None:

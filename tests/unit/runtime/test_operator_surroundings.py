@@ -3,6 +3,7 @@
 Missing kinds and accounts, an API server that is away, edited rights.
 """
 
+import asyncio
 from itertools import pairwise
 from typing import Any
 
@@ -186,7 +187,9 @@ def test_an_application_that_fails_again_and_again_is_started_ever_later_until_t
 
 
 @pytest.mark.parametrize("method", ["is_finished", "pending_splits", "problems", "undiscovered"])
-@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3)])
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), SystemExit(3), asyncio.CancelledError()], ids=repr
+)
 def test_an_enumerator_that_cannot_tell_how_it_is_does_not_end_the_source(
     monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException
 ) -> None:
@@ -210,6 +213,32 @@ def raising(error: BaseException) -> Any:
         raise error
 
     return method
+
+
+class Boom(BaseException):
+    """What no one expects."""
+
+
+@pytest.mark.parametrize("method", ["handle_discovery", "start"])
+@pytest.mark.parametrize(
+    "error",
+    [asyncio.CancelledError(), GeneratorExit(), KeyboardInterrupt(), SystemExit(3), Boom("no")],
+    ids=repr,
+)
+def test_whatever_an_enumerator_raises_its_source_is_served_again(
+    monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException
+) -> None:
+    """Most of these would end the task of the source, or the operator with all its sources."""
+
+    async def play(story: Story) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(DiscoveringSplitEnumerator, method, raising(error))
+            await story.begin()
+            await story.until(lambda: has(story, "Degraded", "InternalError"), "a condition")
+        await read(story)
+        await story.until(lambda: has(story, "Degraded", "AsExpected"), "all is well")
+
+    check(play)
 
 
 def test_an_enumerator_that_fails_to_close_does_not_end_the_source(

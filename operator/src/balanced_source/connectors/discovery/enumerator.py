@@ -66,13 +66,13 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         return copy
 
     def problems(self) -> Mapping[str, Exception]:
-        return self.transient.problems
+        return self.transient.found_problems(self.source.failure_threshold)
 
     def blocked(self) -> Mapping[str, Exception]:
         return {
             scope: problem
-            for scope, problem in self.transient.problems.items()
-            if scope in self.transient.failures
+            for scope, problem in self.problems().items()
+            if scope in self.transient.failures or scope in self.transient.unstarted
         }
 
     def undiscovered(self) -> frozenset[str]:
@@ -285,12 +285,14 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             for text in self.source.begun_late(fresh.values()):
                 self.context.report(Reason.RECORDS_GONE, text, warning=True)
         if (error := not_started(call, result, self.source.subscribes)) is None:
+            self.transient = self.transient.started(call.scope)
             self._mark_discovered(call.scope)
         else:
             # Its first discovery is not over: the splits that have no start must still start where
             # the user said.
-            self.transient = self.transient.lacks(call.scope)
-            self._scope_failed(call.scope, error)
+            self.transient = self.transient.lacks(call.scope, error)
+            times, _ = self.transient.unstarted[call.scope]
+            self._ask(call.scope, delay=backoff(times, first=1.0, longest=MAX_BACKOFF))
         self._assign()
 
     def handle_alarm(self, _call: Alarm, _result: Any) -> None:
@@ -416,6 +418,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             )
         if fresh := tuple(sorted(moved - returning.keys() - leaving)):
             self._look_up(scope, fresh)
+        else:
+            self.transient = self.transient.started(scope)
         self._mark_discovered(scope)
 
     def _look_up(self, scope: str, split_ids: tuple[SplitId, ...]) -> None:

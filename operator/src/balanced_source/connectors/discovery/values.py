@@ -104,6 +104,8 @@ class TransientState:
         refusing: scopes that did not tell about all of their splits when they were asked last.
         failures: scope → successive failures.
         problems: scope → what keeps it from being read.
+        unstarted: scope → successive look-ups that left splits without a start position, and what
+            the last one said. Listings between them succeed, so they are not among `failures`.
         rounds: scope → number of its newest discovery; answers of older ones are ignored.
         cause: of the rebalance that is due, or was last.
         drift: decides about rebalances that no one asked for; None until loads are known.
@@ -120,6 +122,7 @@ class TransientState:
     refusing: frozenset[str] = frozenset()
     failures: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
+    unstarted: Mapping[str, tuple[int, Exception]] = field(default_factory=dict)
     rounds: Mapping[str, int] = field(default_factory=dict)
     cause: RebalanceCause = RebalanceCause.RESCALE
     drift: DriftWatch | None = None
@@ -185,9 +188,29 @@ class TransientState:
         incomplete = others | {scope} if leaving else others
         return replace(self, incomplete=incomplete, doubtful=self.doubtful.union(leaving))
 
-    def lacks(self, scope: str) -> Self:
+    def lacks(self, scope: str, error: Exception) -> Self:
         """Splits of the scope are listed that have no start position yet."""
-        return replace(self, incomplete=self.incomplete | {scope})
+        times, _ = self.unstarted.get(scope, (0, error))
+        return replace(
+            self,
+            incomplete=self.incomplete | {scope},
+            unstarted={**self.unstarted, scope: (times + 1, error)},
+            answered=self.answered | {scope},
+        )
+
+    def started(self, scope: str) -> Self:
+        """Each listed split of the scope has a start position, or waits for its readers."""
+        rest = {s: entry for s, entry in self.unstarted.items() if s != scope}
+        return self if rest == self.unstarted else replace(self, unstarted=rest)
+
+    def found_problems(self, threshold: int) -> dict[str, Exception]:
+        """Return scope → what keeps it from being read, as far as people are told.
+
+        Args:
+            threshold: successive failures from which on they are.
+        """
+        lasting = {s: error for s, (times, error) in self.unstarted.items() if times >= threshold}
+        return {**lasting, **self.problems}
 
     def confirmed(self, scope: str, scope_of: Callable[[SplitId], str]) -> Self:
         """Another discovery has answered for splits that waited for it."""
@@ -206,7 +229,9 @@ class TransientState:
     @property
     def is_unsettled(self) -> bool:
         """Whether something is looked up, or is not known to exist or to be gone."""
-        return bool(self.in_flight or self.missing or self.failures or self.refusing)
+        return bool(
+            self.in_flight or self.missing or self.failures or self.unstarted or self.refusing
+        )
 
     def is_settled(self, scope: str) -> bool:
         """Whether all splits of the scope that were listed have a start position."""
@@ -225,6 +250,7 @@ class TransientState:
             refusing=self.refusing & scopes,
             failures={s: n for s, n in self.failures.items() if s in scopes},
             problems={s: p for s, p in self.problems.items() if s in scopes},
+            unstarted={s: entry for s, entry in self.unstarted.items() if s in scopes},
         )
 
     def _with_look_ups(self, look_ups: "Iterable[Initialize]") -> Self:
