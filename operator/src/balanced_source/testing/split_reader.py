@@ -17,7 +17,8 @@ DEADLINE = 20.0
 class SplitReaderContract:
     """Derive, implement the hooks, and name the class ``Test…``.
 
-    All splits end; of some, only reading may tell where.
+    All splits end; of some, only reading may tell where. Splits of a source that never ends get a
+    stop here, behind what the test has written.
 
     Attributes:
         can_pause: whether the reader supports `pause_or_resume_splits`.
@@ -30,7 +31,7 @@ class SplitReaderContract:
         raise NotImplementedError
 
     def splits(self) -> Sequence[BoundedSplit]:
-        """Three splits with some elements each; the same at each call within a test."""
+        """Exactly three splits with some elements each; the same at each call within a test."""
         raise NotImplementedError
 
     def elements(self, split: BoundedSplit) -> Sequence[Any]:
