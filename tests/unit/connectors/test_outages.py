@@ -7,8 +7,13 @@ import pytest
 from balanced_source.api import CallFailure
 from balanced_source.backoff import backoff
 from balanced_source.connectors.discovery import CONFIRMATION_DELAY, MAX_BACKOFF, Discovered
-from balanced_source.connectors.kafka import DiscoverKafka, InitializeKafka, KafkaPartitionSplit
-from balanced_source.coordinator import CoordinatorState, ExecuteCall
+from balanced_source.connectors.kafka import (
+    DiscoverKafka,
+    InitializeKafka,
+    KafkaPartitionSplit,
+    OnDataLoss,
+)
+from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from support.pull_source import NumberLists
@@ -124,3 +129,41 @@ def test_a_split_that_comes_back_is_not_started_by_a_look_up_that_is_under_way()
         effect.call for effect in context.turn.effects[before:] if isinstance(effect, ExecuteCall)
     ]
     assert [type(call) for call in asked] == [DiscoverKafka], "the cluster is asked again"
+
+
+@pytest.mark.parametrize("policy", list(OnDataLoss))
+def test_a_recreated_split_is_read_if_nothing_of_the_former_one_is_left(policy: OnDataLoss) -> None:
+    """Before, the user had to agree to a loss that there was none of."""
+    read, unread = ("c", "t", 0), ("c", "u", 0)
+    former = {
+        s: KafkaPartitionSplit(
+            cluster="c",
+            topic=s[1],
+            partition=0,
+            offset=offset,
+            stopping_offset=7,
+            topic_id="former",
+        )
+        for s, offset in ((read, 7), (unread, 3))
+    }
+    state: CoordinatorState[Any] = CoordinatorState(
+        splits=former,
+        owners=dict.fromkeys(former, 0),
+        parallelism=1,
+        hosts={"0": HostState()},
+    )
+    context: CoordinatorContext[Any] = CoordinatorContext(state)
+    enumerator = kafka_source("c", on_data_loss=policy).create_enumerator(context)
+    enumerator.start()
+    (asked,) = [effect for effect in context.turn.effects if isinstance(effect, ExecuteCall)]
+
+    enumerator.handle_discovery(
+        asked.call,  # type: ignore[arg-type]
+        Discovered(split_ids=frozenset(former), identities=dict.fromkeys((read, unread), "new")),
+    )
+
+    begun = {read} if policy is OnDataLoss.FAIL else {read, unread}
+    assert set(former) - set(context.current_assignments()) == begun
+    problem = str(enumerator.problems().get("c", ""))
+    assert ("c/u/0" in problem) == (policy is OnDataLoss.FAIL)
+    assert "c/t/0" not in problem
