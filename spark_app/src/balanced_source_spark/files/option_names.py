@@ -37,7 +37,9 @@ OPTIONS: Final = (
         name="fileFormat",
         group=_READ,
         default="`text`",
-        meaning="`text`, `json` (one object per line), `csv`, `parquet`, `orc`, `avro` or `binary`.",
+        meaning=(
+            "`text`, `json` (one object per line), `csv`, `parquet`, `orc`, `avro` or `binary`."
+        ),
     ),
     Option(
         name="schema",

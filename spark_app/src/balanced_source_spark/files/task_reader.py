@@ -79,6 +79,11 @@ class FilesTaskReader:
         try:
             with closing(store.open(file.path)) as opened:
                 yield from self._parsed(opened, file, start, end)
+        except ModuleNotFoundError as error:
+            raise FileReadError(
+                f"cannot read {file.path}: {error.name} is missing. Install balanced-source[spark]"
+                " on driver and executors"
+            ) from error
         except (
             OSError,
             pa.ArrowException,

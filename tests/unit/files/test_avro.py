@@ -1,0 +1,456 @@
+"""Blocks of Avro files: each record once, as fastavro's own reader returns it."""
+
+import datetime as dt
+import gzip
+import io
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import fastavro
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import LongType, StructType
+
+from balanced_source.connectors.files import File, FilesSource, Format, blocks
+from balanced_source.host import SplitRange
+from balanced_source_adapters.files import avro
+from balanced_source_adapters.files.avro import CODECS, AvroFile
+from balanced_source_adapters.files.avro_types import AvroFileError
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.files import columnar
+from balanced_source_spark.files.options import MODES, FileReadOptions
+from balanced_source_spark.files.task_reader import FileReadError, FilesTaskReader
+from balanced_source_spark.partition import ReaderPartition
+
+ID = {"name": "id", "type": "long"}
+ROW = {"type": "record", "name": "row", "fields": [ID, {"name": "text", "type": "string"}]}
+
+
+def written(
+    records: Sequence[Any],
+    schema: Any = ROW,
+    *,
+    codec: str = "null",
+    block: int = 16000,
+    **more: Any,
+) -> bytes:
+    file = io.BytesIO()
+    fastavro.writer(file, schema, records, codec, sync_interval=block, **more)
+    return file.getvalue()
+
+
+def record(*fields: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "row", "fields": list(fields)}
+
+
+def rows(data: bytes, *bounds: int, names: Sequence[str] = ("id", "text")) -> list[Any]:
+    """Return some columns of the records between any two neighbouring bounds; by default all."""
+    found: list[Any] = []
+    for start, end in itertools.pairwise(bounds or (0, len(data))):
+        file = AvroFile(pa.BufferReader(data), len(data))
+        for batch in file.batches(start, end, names):
+            found += [{}] * batch if isinstance(batch, int) else batch.to_pylist()
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=st.lists(st.text(max_size=40), max_size=40),
+    codec=st.sampled_from(CODECS),
+    block=st.integers(1, 200),
+    split=st.integers(1, 2000),
+    sizes=st.fixed_dictionaries(
+        {"_LOOK": st.integers(16, 64), "BATCH": st.integers(1, 500), "ROWS": st.integers(1, 9)}
+    ),
+)
+def test_blocks_of_any_size_have_each_record_once_in_order(
+    texts: list[str], codec: str, block: int, split: int, sizes: dict[str, int]
+) -> None:
+    records = [{"id": number, "text": text} for number, text in enumerate(texts)]
+    data = written(records, codec=codec, block=block)
+    splits = blocks(File(0, "/a", len(data)), split_bytes=split, is_splittable=True)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, size in sizes.items():
+            patch.setattr(avro, name, size)
+        read = rows(data, 0, *(found.stop for found in splits))
+
+    assert read == records
+
+
+@settings(max_examples=100, deadline=None)
+@given(cuts=st.lists(st.integers(0, 2000), max_size=8), codec=st.sampled_from(CODECS))
+def test_any_ranges_have_each_record_once(cuts: list[int], codec: str) -> None:
+    records = [{"id": number, "text": "x" * (number % 7)} for number in range(60)]
+    data = written(records, codec=codec, block=20)
+
+    bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+
+    assert rows(data, *bounds) == records
+
+
+NESTED = record(
+    {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 38}},
+    {"name": "day", "type": ["null", {"type": "int", "logicalType": "date"}]},
+    {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    {"name": "ms", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    {"name": "local", "type": {"type": "long", "logicalType": "local-timestamp-micros"}},
+    {"name": "kind", "type": {"type": "enum", "name": "a.Kind", "symbols": ["A", "B"]}},
+    {"name": "code", "type": {"type": "fixed", "name": "code", "size": 3}},
+    {"name": "ratio", "type": ["double", "float"]},
+    {"name": "number", "type": ["int", "null", "long"]},
+    {"name": "list", "type": {"type": "array", "items": ["null", "a.Kind"]}},
+    {
+        "name": "inner",
+        "type": {
+            "type": "record",
+            "name": "Inner",
+            "namespace": "b",
+            "fields": [
+                {"name": "flag", "type": "boolean"},
+                {"name": "more", "type": {"type": "array", "items": "string"}},
+                {"name": "again", "type": ["null", {"type": "fixed", "name": "F", "size": 1}]},
+            ],
+        },
+    },
+    {"name": "second", "type": ["null", "b.Inner"]},
+    {"name": "third", "type": ["null", "b.F"]},
+)
+LONGS = st.integers(-(2**62), 2**62)
+INNER = st.fixed_dictionaries(
+    {
+        "flag": st.booleans(),
+        "more": st.lists(st.text(max_size=3), max_size=3),
+        "again": st.none() | st.binary(min_size=1, max_size=1),
+    }
+)
+RECORDS = st.fixed_dictionaries(
+    {
+        "price": st.integers(-(10**38) + 1, 10**38 - 1).map(Decimal),
+        "day": st.none() | st.dates(),
+        "at": st.datetimes().map(lambda at: at.replace(tzinfo=dt.UTC)),
+        "ms": st.datetimes().map(lambda at: at.replace(microsecond=7000, tzinfo=dt.UTC)),
+        "local": st.datetimes(),
+        "kind": st.sampled_from("AB"),
+        "code": st.binary(min_size=3, max_size=3),
+        "ratio": st.floats(allow_nan=False),
+        "number": st.none() | LONGS,
+        "list": st.lists(st.none() | st.sampled_from("AB"), max_size=3),
+        "inner": INNER,
+        "second": st.none() | INNER,
+        "third": st.none() | st.binary(min_size=1, max_size=1),
+    }
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(records=st.lists(RECORDS, max_size=8), codec=st.sampled_from(CODECS), data=st.data())
+def test_values_are_those_that_fastavro_returns(
+    records: list[dict[str, Any]], codec: str, data: st.DataObject
+) -> None:
+    content = written(records, NESTED, codec=codec, block=30)
+    columns = [str(field["name"]) for field in NESTED["fields"]]
+    names = data.draw(st.lists(st.sampled_from([*columns, "none"]), unique=True))
+
+    expected = [
+        {name: row[name] for name in names if name in columns}
+        for row in fastavro.reader(io.BytesIO(content))
+        if isinstance(row, dict)
+    ]
+
+    assert rows(content, names=names) == expected
+
+
+def test_a_member_of_a_union_is_found_by_its_place_and_not_by_its_value() -> None:
+    kinds = {"type": "enum", "name": "kinds", "symbols": ["A", "B"]}
+    point = {"type": "record", "name": "point", "fields": [{"name": "x", "type": "int"}]}
+    pairs = {"type": "map", "values": "int"}
+    schema = record(
+        {"name": "u", "type": [kinds, "null", "string", point, "long", pairs, "double"]}
+    )
+    values = ["A", None, ("string", "A"), ("point", {"x": 1}), 5, {"x": 1}, 2.0]
+
+    read = rows(written([{"u": value} for value in values], schema), names=["u"])
+
+    empty = dict.fromkeys(f"member{number}" for number in range(6))
+    assert [row["u"] for row in read] == [
+        {**empty, "member0": "A"},
+        None,
+        {**empty, "member1": "A"},
+        {**empty, "member2": {"x": 1}},
+        {**empty, "member3": 5},
+        {**empty, "member4": [("x", 1)]},
+        {**empty, "member5": 2.0},
+    ]
+
+
+def test_logical_types_without_a_column_of_their_own_are_what_they_are_made_of() -> None:
+    made_of = {
+        "time_millis": "int",
+        "time_micros": "long",
+        "timestamp_nanos": "long",
+        "uuid": "string",
+        "decimal": "bytes",  # without digits
+        "duration": {"type": "fixed", "name": "twelve", "size": 12},
+    }
+    values = {
+        "time_millis": 1000,
+        "time_micros": 2_000_000,
+        "timestamp_nanos": 3,
+        "uuid": str(UUID(int=5)),
+        "decimal": b"\x05",
+        "duration": b"x" * 12,
+    }
+    plain = record(*({"name": name, "type": kind} for name, kind in made_of.items()))
+    logical = record(
+        *(
+            {
+                "name": name,
+                "type": {
+                    **(kind if isinstance(kind, dict) else {"type": kind}),
+                    "logicalType": name.replace("_", "-"),
+                },
+            }
+            for name, kind in made_of.items()
+        )
+    )
+    # Written as what they are made of, below a header that calls it something else.
+    mark = b"0123456789abcdef"
+    data, before = (written(them, plain, sync_marker=mark) for them in ([values], []))
+
+    found = rows(written([], logical, sync_marker=mark) + data[len(before) :], names=list(made_of))
+
+    assert found == [values]
+
+
+def test_a_type_that_contains_itself_is_read_past_and_refused_as_a_column() -> None:
+    chain = record(ID, {"name": "next", "type": ["null", "row"]})
+    records = [{"id": 1, "next": {"id": 2, "next": None}}, {"id": 3, "next": None}]
+    data = written(records, chain)
+
+    assert rows(data, names=["id"]) == [{"id": 1}, {"id": 3}]
+    with pytest.raises(AvroFileError, match="type of column next is not supported: row contains"):
+        rows(data, names=["id", "next"])
+
+
+def test_a_decimal_that_is_too_long_is_read_past_and_refused_as_a_column() -> None:
+    long = {"type": "bytes", "logicalType": "decimal", "precision": 39, "scale": 1}
+    data = written([{"id": 1, "long": Decimal("1.5")}], record(ID, {"name": "long", "type": long}))
+
+    assert rows(data, names=["id"]) == [{"id": 1}]
+    with pytest.raises(AvroFileError, match="column long is not supported: a decimal of 39 digits"):
+        rows(data, names=["long"])
+
+
+def test_names_are_found_in_their_namespace() -> None:
+    inner = {"type": "fixed", "name": "f", "size": 1}
+    other = {"type": "fixed", "name": "other.f", "size": 2}
+    fields = [
+        {"name": "a", "type": inner},
+        {"name": "b", "type": other},
+        {"name": "c", "type": "f"},
+        {"name": "d", "type": "other.f"},
+        {"name": "e", "type": "space.f"},
+    ]
+    schema = {"type": "record", "name": "row", "namespace": "space", "fields": fields}
+    values = {"a": b"1", "b": b"22", "c": b"3", "d": b"44", "e": b"5"}
+
+    assert rows(written([values], schema), names=list(values)) == [values]
+
+
+def test_a_header_that_contains_the_sync_marker_is_not_a_block() -> None:
+    mark = b"0123456789abcdef"
+    records = [{"id": number, "text": ""} for number in range(5)]
+    data = written(
+        records, block=1, sync_marker=mark, metadata={"note": mark.decode(), "more": "x" * 100}
+    )
+
+    assert rows(data, *range(len(data) + 1)) == records
+
+
+def test_every_column_of_a_file_may_be_missing() -> None:
+    data = written([{"id": number, "text": ""} for number in range(5)])
+    schema = pa.schema([("other", pa.int64())])
+
+    (found,) = columnar.avro(pa.BufferReader(data), 0, len(data), len(data), schema)
+    (none,) = columnar.avro(pa.BufferReader(data), 0, len(data), len(data), pa.schema([]))
+
+    assert found.to_pylist() == [{"other": None}] * 5
+    assert none.num_rows == 5
+
+
+def test_a_batch_needs_a_part_of_the_file_only() -> None:
+    records = [{"id": number, "text": f"{number:0>99}"} for number in range(60_000)]
+    data = written(records)
+
+    class Counting(pa.PythonFile):  # type: ignore[misc] # untyped
+        def read_at(self, count: int, at: int) -> Any:
+            read.append(count)
+            return data[at : at + count]
+
+    read: list[int] = []
+    counting = Counting(io.BytesIO(data))
+    batches = AvroFile(counting, len(data)).batches(0, len(data), ["id"])
+    first: Any = next(batches)
+
+    assert first.num_rows == avro.ROWS
+    assert sum(read) < len(data) // 5
+    assert sum(len(batch) for batch in [first, *batches] if not isinstance(batch, int)) == 60_000
+
+
+def test_a_batch_of_long_records_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro, "BATCH", 10_000)
+    data = written([{"id": number, "text": "x" * 1000} for number in range(100)], block=2000)
+
+    found = list(AvroFile(pa.BufferReader(data), len(data)).batches(0, len(data), ["id"]))
+
+    assert len(found) > 5
+    assert max(len(batch) for batch in found if not isinstance(batch, int)) < 20
+
+
+def test_a_file_that_was_cut_is_reported_unless_the_cut_lies_between_blocks() -> None:
+    records = [{"id": number, "text": "x" * number} for number in range(12)]
+    data = written(records, block=1)
+    mark = data[-16:]
+    header = data.index(mark) + 16
+    whole = {0}  # no file without bytes is listed
+
+    for size in range(1, len(data)):
+        cut = data[:size]
+        if size >= header and cut.endswith(mark):
+            whole.add(size)
+            assert rows(cut) == records[: cut.count(mark) - 1]
+        else:
+            with pytest.raises(AvroFileError):
+                rows(cut)
+
+    assert len(whole) == 13
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_block_that_was_cut_says_so(codec: str) -> None:
+    data = written([{"id": 1, "text": "x" * 500}], codec=codec)
+
+    for missing in (1, 17, 20):
+        with pytest.raises((AvroFileError, OSError)) as raised:  # bzip2's error is an OSError
+            rows(data[:-missing])
+        assert "it is damaged" in str(raised.value) or isinstance(raised.value, OSError)
+
+
+@settings(max_examples=300, deadline=None)
+@given(at=st.integers(0, 399), byte=st.integers(0, 255), codec=st.sampled_from(CODECS))
+def test_any_damage_is_a_sentence_or_other_records(at: int, byte: int, codec: str) -> None:
+    data = bytearray(written([{"id": n, "text": "xy" * n} for n in range(9)], codec=codec, block=9))
+    data[at % len(data)] = byte
+
+    with suppress(AvroFileError, OSError):
+        assert len(rows(bytes(data))) < 1000
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    def refused(data: bytes) -> str:
+        with pytest.raises(AvroFileError) as raised:
+            AvroFile(pa.BufferReader(data), len(data)).schema()
+        return str(raised.value)
+
+    good = written([{"id": 1, "text": ""}])
+    assert "compressed as a whole" in refused(gzip.compress(good))
+    assert "not an Avro container file" in refused(b"Ob")
+    assert "compressed by 'lz4': supported are null" in refused(
+        good.replace(b"\x08null", b"\x06lz4")
+    )
+    assert "is not a record" in refused(written([1], "long"))
+    assert "is not a record" in refused(written([{"id": 1, "text": ""}], [ROW, "null"]))
+    assert "is damaged or half written" in refused(good[:40])
+    assert "'lang' is not a type" in refused(good.replace(b'"long"', b'"lang"'))
+    assert "'7' is not a type" in refused(good.replace(b'"long"', b"     7"))
+    assert "two fields of one name" in refused(good.replace(b'"text"', b'"id"  '))
+
+
+def test_a_small_schema_that_stands_for_very_many_types_is_refused() -> None:
+    kind: Any = {"type": "record", "name": "r0", "fields": []}
+    for number in range(1, 30):
+        again = [{"name": "a", "type": kind}, {"name": "b", "type": f"r{number - 1}"}]
+        kind = {"type": "record", "name": f"r{number}", "fields": again}
+    data = written([], kind)
+
+    with pytest.raises(AvroFileError, match="more than 10000 types"):
+        AvroFile(pa.BufferReader(data), len(data))
+
+
+def table(data: bytes, **columns: Any) -> list[Any]:
+    size = len(data)
+    found = columnar.avro(pa.BufferReader(data), 0, size, size, pa.schema(list(columns.items())))
+    return [row for part in found for row in part.to_pylist()]
+
+
+def test_columns_are_cast_as_those_of_parquet() -> None:
+    data = written([{"id": 5, "text": "7"}])
+
+    assert table(data, id=pa.int32()) == [{"id": 5}]
+    assert table(data, text=pa.int32(), id=pa.string()) == [{"text": 7, "id": "5"}]
+    with pytest.raises(TypeError, match="column id has type int64, which does not fit list<"):
+        table(written([{"id": 5, "text": ""}]), id=pa.list_(pa.int64()))
+    with pytest.raises(TypeError, match="column text has type string, which does not fit int32"):
+        table(written([{"id": 5, "text": "seven"}]), text=pa.int32())
+    with pytest.raises(TypeError, match="column id has type int64, which does not fit int8"):
+        table(written([{"id": 500, "text": ""}]), id=pa.int8())
+
+
+def test_members_of_a_struct_are_found_by_name() -> None:
+    inner = {**record({"name": "x", "type": "int"}, {"name": "y", "type": "string"}), "name": "i"}
+    data = written([{"s": {"x": 1, "y": "a"}}], record({"name": "s", "type": inner}))
+
+    kind = pa.struct([("y", pa.string()), ("z", pa.int64()), ("x", pa.int64())])
+    assert table(data, s=kind) == [{"s": {"y": "a", "z": None, "x": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrap"),
+    [
+        ("long", lambda kind: kind),
+        ({"type": "array", "items": "long"}, pa.list_),
+        ({"type": "map", "values": "long"}, lambda kind: pa.map_(pa.string(), kind)),
+        ({**record(ID), "name": "s"}, lambda kind: pa.struct([("x", pa.int8()), ("id", kind)])),
+    ],
+)
+@pytest.mark.parametrize("time", [pa.timestamp("us", tz="UTC"), pa.time64("ns")])
+def test_a_number_without_a_unit_does_not_become_a_time(kind: Any, wrap: Any, time: Any) -> None:
+    data = written([], record({"name": "at", "type": kind}))
+
+    with pytest.raises(TypeError, match="does not say the unit of the time"):
+        table(data, at=wrap(time))
+    assert table(data, at=wrap(pa.int64())) == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_file_that_does_not_fit_is_named_whatever_the_mode_is(tmp_path: Path, mode: str) -> None:
+    read = FileReadOptions(kind=Format.AVRO, ddl="text BIGINT", mode=mode, has_metadata=False)
+    schema = StructType().add("text", LongType())
+    settings = FilesSource(paths=("/",), kind_of_file=Format.AVRO).reader_settings()
+
+    def refused(name: str, data: bytes) -> str:
+        path = tmp_path / name
+        path.write_bytes(data)
+        file = File(path.stat().st_mtime_ns, str(path), len(data))
+        share = SplitRange(
+            split_id=("files", str(path), 0), start=0, end=len(data), identity=file.identity
+        )
+        reader = FilesTaskReader(read, schema, QuerySecrets())
+        with pytest.raises(FileReadError) as raised:
+            list(reader.read(ReaderPartition(subtask_id=0, ranges=(share,), settings=settings)))
+        assert f"cannot read {path}" in str(raised.value)
+        return str(raised.value)
+
+    good = written([{"id": 1, "text": "seven"}])
+    assert "column text has type string, which does not fit int64" in refused("a.avro", good)
+    assert "damaged or half written" in refused("b.avro", good[:-3])
+    assert "compressed as a whole" in refused("c.avro.gz", gzip.compress(good))
+    assert "compressed by 'lz4'" in refused("d.avro", good.replace(b"\x08null", b"\x06lz4"))
