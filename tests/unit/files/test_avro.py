@@ -4,6 +4,7 @@ import datetime as dt
 import gzip
 import io
 import itertools
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -44,6 +45,16 @@ def written(
     file = io.BytesIO()
     fastavro.writer(file, schema, records, codec, sync_interval=block, **more)
     return file.getvalue()
+
+
+def headed(schema: Any, records: Sequence[Any], plain: Any) -> bytes:
+    """Return a file whose header has a schema that fastavro does not write, above other blocks."""
+    mark, header = b"0123456789abcdef", io.BytesIO()
+    meta = {"avro.schema": json.dumps(schema).encode()}
+    parts = {"magic": b"Obj\x01", "meta": meta, "sync": mark}
+    fastavro.schemaless_writer(header, avro._HEADER, parts)
+    bare = len(written([], plain, sync_marker=mark))
+    return header.getvalue() + written(records, plain, sync_marker=mark)[bare:]
 
 
 def record(*fields: Any) -> dict[str, Any]:
@@ -192,42 +203,34 @@ def test_a_member_of_a_union_is_found_by_its_place_and_not_by_its_value() -> Non
 
 
 def test_logical_types_without_a_column_of_their_own_are_what_they_are_made_of() -> None:
-    made_of = {
-        "time_millis": "int",
-        "time_micros": "long",
-        "timestamp_nanos": "long",
-        "uuid": "string",
-        "decimal": "bytes",  # without digits
-        "duration": {"type": "fixed", "name": "twelve", "size": 12},
+    made_of: dict[str, tuple[Any, dict[str, Any]]] = {
+        "time-millis": ("int", {}),
+        "time-micros": ("long", {}),
+        "timestamp-nanos": ("long", {}),
+        "uuid": ("string", {}),
+        "decimal": ("bytes", {"precision": 2, "scale": 3}),
+        "duration": ("fixed", {"name": "twelve", "size": 12}),
     }
-    values = {
-        "time_millis": 1000,
-        "time_micros": 2_000_000,
-        "timestamp_nanos": 3,
-        "uuid": str(UUID(int=5)),
-        "decimal": b"\x05",
-        "duration": b"x" * 12,
-    }
-    plain = record(*({"name": name, "type": kind} for name, kind in made_of.items()))
     logical = record(
         *(
-            {
-                "name": name,
-                "type": {
-                    **(kind if isinstance(kind, dict) else {"type": kind}),
-                    "logicalType": name.replace("_", "-"),
-                },
-            }
-            for name, kind in made_of.items()
+            {"name": name[:5], "type": {"type": kind, "logicalType": name, **more}}
+            for name, (kind, more) in made_of.items()
         )
     )
-    # Written as what they are made of, below a header that calls it something else.
-    mark = b"0123456789abcdef"
-    data, before = (written(them, plain, sync_marker=mark) for them in ([values], []))
+    plain = record(
+        *({"name": name[:5], "type": {"type": k, **more}} for name, (k, more) in made_of.items())
+    )
+    logical["fields"][0]["name"] = plain["fields"][0]["name"] = "millis"
+    values = {
+        "millis": 1000,
+        "time-": 2_000_000,
+        "times": 3,
+        "uuid": str(UUID(int=5)),
+        "decim": b"\x05",
+        "durat": b"x" * 12,
+    }
 
-    found = rows(written([], logical, sync_marker=mark) + data[len(before) :], names=list(made_of))
-
-    assert found == [values]
+    assert rows(headed(logical, [values], plain), names=list(values)) == [values]
 
 
 def test_a_type_that_contains_itself_is_read_past_and_refused_as_a_column() -> None:
@@ -250,19 +253,37 @@ def test_a_decimal_that_is_too_long_is_read_past_and_refused_as_a_column() -> No
 
 
 def test_names_are_found_in_their_namespace() -> None:
-    inner = {"type": "fixed", "name": "f", "size": 1}
-    other = {"type": "fixed", "name": "other.f", "size": 2}
-    fields = [
-        {"name": "a", "type": inner},
-        {"name": "b", "type": other},
-        {"name": "c", "type": "f"},
-        {"name": "d", "type": "other.f"},
-        {"name": "e", "type": "space.f"},
-    ]
-    schema = {"type": "record", "name": "row", "namespace": "space", "fields": fields}
-    values = {"a": b"1", "b": b"22", "c": b"3", "d": b"44", "e": b"5"}
+    def fixed(name: str, size: int, **more: str) -> dict[str, Any]:
+        return {"type": "fixed", "name": name, "size": size, **more}
 
-    assert rows(written([values], schema), names=list(values)) == [values]
+    inner = [{"name": "x", "type": "f"}, {"name": "y", "type": "alone"}]
+    kinds = [
+        fixed("f", 1, namespace=""),
+        fixed("f", 2),
+        fixed("other.f", 3),
+        fixed("alone", 4, namespace=""),
+        "f",
+        "other.f",
+        "space.f",
+        {"type": "record", "name": "r", "fields": inner},
+        "r",
+    ]
+    fields = [{"name": f"c{number}", "type": kind} for number, kind in enumerate(kinds)]
+    schema = {"type": "record", "name": "row", "namespace": "space", "fields": fields}
+    sizes = [1, 2, 3, 4, 2, 3, 2]
+    plain = record(
+        *({"name": f"c{n}", "type": fixed(f"f{n}", size)} for n, size in enumerate(sizes)),
+        {"name": "c7", "type": {**record(*_plain_inner(fixed)), "name": "r"}},
+        {"name": "c8", "type": "r"},
+    )
+    one = {"x": b"xx", "y": b"yyyy"}
+    values = {**{f"c{n}": b"v" * size for n, size in enumerate(sizes)}, "c7": one, "c8": one}
+
+    assert rows(headed(schema, [values], plain), names=list(values)) == [values]
+
+
+def _plain_inner(fixed: Any) -> list[dict[str, Any]]:
+    return [{"name": "x", "type": fixed("x", 2)}, {"name": "y", "type": fixed("y", 4)}]
 
 
 def test_a_header_that_contains_the_sync_marker_is_not_a_block() -> None:
@@ -332,6 +353,34 @@ def test_a_file_that_was_cut_is_reported_unless_the_cut_lies_between_blocks() ->
                 rows(cut)
 
     assert len(whole) == 13
+
+
+def test_a_file_that_was_cut_in_the_number_of_a_block_is_reported() -> None:
+    data = written([{"id": number, "text": ""} for number in range(100)])
+    header = data.index(data[-16:]) + 16
+
+    with pytest.raises(AvroFileError, match=f"within a block, which begins at byte {header}"):
+        rows(data[: header + 1])
+
+
+def test_lengths_that_are_wrong_are_reported_and_ask_for_no_memory() -> None:
+    header = written([])
+    mark = header[-16:]
+
+    class Checked(pa.PythonFile):  # type: ignore[misc] # untyped
+        def read_at(self, count: int, at: int) -> Any:
+            assert count <= len(data)
+            return data[at : at + count]
+
+    for block, reason in (
+        (b"\x01\x02x", "has -1 records"),
+        (b"\x02\x01", "a length in it is negative: -1"),
+        (b"\x02\xfe\xff\xff\xff\xff\xff\xff\x7fx", "damaged or half written"),
+    ):
+        data = header + block + mark
+        file = AvroFile(Checked(io.BytesIO(data)), len(data))
+        with pytest.raises(AvroFileError, match=reason):
+            list(file.batches(0, len(data), ["id"]))
 
 
 @pytest.mark.parametrize("codec", CODECS)

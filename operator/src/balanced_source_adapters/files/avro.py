@@ -134,10 +134,10 @@ class AvroFile:
             yield records
 
     def _mark(self, start: int, end: int) -> int | None:
-        """Return where the first sync marker begins that begins in a range; None without any."""
+        """Return where the first sync marker at or after `start` begins; None without any."""
         if start <= self._first:
             # Not by its bytes: the header, with a schema of any text, lies before it.
-            return self._first if self._first < end else None
+            return self._first
         at, last = start, min(end + _MARK - 1, self._size)
         while at + _MARK <= last:
             data = self._file.read_at(min(_LOOK, last - at), at)
