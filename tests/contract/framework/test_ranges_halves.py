@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+import fastavro
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -102,6 +103,27 @@ class TestParquet(FilesContract):
 
     def rows(self, whole: SplitRange) -> Sequence[Row]:
         first = 1 if str(whole.split_id[1]).endswith("a.parquet") else 10
+        return [{"id": number} for number in range(first, first + 6)]
+
+    def cuts(self, whole: SplitRange) -> Sequence[int]:
+        return range(1, int(whole.end or 0), 37)
+
+
+class TestAvro(FilesContract):
+    kind_of_file = Format.AVRO
+    options: ClassVar[dict[str, str]] = {"schema": "id BIGINT"}
+    schema = StructType().add("id", LongType())
+
+    def write(self, folder: Path) -> None:
+        fields = [{"name": "id", "type": "long"}, {"name": "other", "type": "string"}]
+        written = {"type": "record", "name": "row", "fields": fields}
+        for name, first in (("a.avro", 1), ("b.avro", 10)):
+            records = [{"id": number, "other": "x" * number} for number in range(first, first + 6)]
+            with (folder / name).open("wb") as file:
+                fastavro.writer(file, written, records, sync_interval=4)
+
+    def rows(self, whole: SplitRange) -> Sequence[Row]:
+        first = 1 if str(whole.split_id[1]).endswith("a.avro") else 10
         return [{"id": number} for number in range(first, first + 6)]
 
     def cuts(self, whole: SplitRange) -> Sequence[int]:

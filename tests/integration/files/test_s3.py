@@ -23,6 +23,7 @@ from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.task_reader import FileLostError, FilesTaskReader
 from balanced_source_spark.partition import ReaderPartition
+from support.avro_files import written
 from testbed.s3 import BUCKET, s3_server
 
 pytestmark = [pytest.mark.integration, pytest.mark.thorough]
@@ -124,6 +125,17 @@ def test_row_groups_of_objects_are_read_once_in_blocks(bucket: Bucket, tmp_path:
 
     assert len(share.ranges) > 2
     assert sorted(row["id"] for row in rows) == list(range(1000))
+
+
+def test_blocks_of_avro_objects_are_read_once(bucket: Bucket) -> None:
+    records = [{"id": number, "text": "x" * (number % 30)} for number in range(1000)]
+    bucket.write("avro/a.avro", written(records, codec="snappy", block=300))
+
+    share = bucket.listed(f"s3://{BUCKET}/avro", kind_of_file=Format.AVRO, split_bytes=1000)
+    rows = bucket.rows(share, StructType([StructField("id", LongType())]), kind=Format.AVRO)
+
+    assert len(share.ranges) > 2
+    assert [row["id"] for row in rows] == list(range(1000))
 
 
 def test_an_object_that_changes_or_vanishes_is_noticed(bucket: Bucket) -> None:

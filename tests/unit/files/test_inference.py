@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +16,8 @@ from typer.testing import CliRunner
 
 from balanced_source_operator.cli import app
 from support.builders import spec_json
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal"}
 
 
 def inferred(folder: Path, source: dict[str, Any]) -> Any:
@@ -58,6 +62,46 @@ def test_parquet_and_orc_say_it_themselves(tmp_path: Path) -> None:
 
     assert ddl(tmp_path, "a.parquet", "Parquet") == COLUMNS
     assert ddl(tmp_path, "a.orc", "Orc") == COLUMNS
+
+
+def write_avro(path: Path, fields: list[dict[str, Any]], records: list[Any]) -> None:
+    with path.open("wb") as file:
+        fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, records)
+
+
+def test_avro_says_it_as_spark_reads_it(tmp_path: Path) -> None:
+    fields = [
+        {"name": "id", "type": "long"},
+        {"name": "price", "type": {**DECIMAL, "precision": 9, "scale": 2}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+        {"name": "since", "type": {"type": "long", "logicalType": "time-micros"}},
+        {"name": "key", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "kind", "type": {"type": "enum", "name": "kinds", "symbols": ["A", "B"]}},
+        {"name": "code", "type": {"type": "fixed", "name": "codes", "size": 2}},
+        {"name": "tags", "type": {"type": "map", "values": {"type": "array", "items": "kinds"}}},
+        {"name": "either", "type": ["string", "null", "long"]},
+    ]
+    write_avro(tmp_path / "a.avro", fields, [])
+    write_avro(tmp_path / "b.avro", [{"name": "more", "type": "boolean"}], [])
+
+    assert ddl(tmp_path, "*.avro", "Avro") == (
+        "id BIGINT, price DECIMAL(9,2), day DATE, at TIMESTAMP, since BIGINT, key STRING, "
+        "kind STRING, code BINARY, tags MAP<STRING, ARRAY<STRING>>, "
+        "either STRUCT<member0: STRING, member1: BIGINT>, more BOOLEAN"
+    )
+
+
+def test_avro_without_its_library_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_avro(tmp_path / "a.avro", [{"name": "id", "type": "long"}], [])
+    monkeypatch.delitem(sys.modules, "balanced_source_adapters.files.avro", raising=False)
+    monkeypatch.setitem(sys.modules, "fastavro", None)
+
+    said = refusal(tmp_path, {"files": {"paths": [str(tmp_path / "a.avro")], "format": "Avro"}})
+
+    assert "fastavro is missing: install balanced-source[spark]" in " ".join(said.split())
 
 
 def test_json_lines_of_several_files_are_put_together(tmp_path: Path) -> None:

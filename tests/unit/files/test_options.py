@@ -63,7 +63,7 @@ def test_objects_of_a_store() -> None:
         ({"paths": "/in"}, "JSON array"),
         ({"paths": '["/in", "s3://b/k"]'}, "two sources"),
         ({"path": "hdfs://x/y"}, "supported are"),
-        ({**GIVEN, "fileFormat": "avro"}, "expected one of text, json"),
+        ({**GIVEN, "fileFormat": "xml"}, "expected one of text, json"),
         ({**GIVEN, "discoveryInterval": "5s"}, "stateDir"),
         ({**GIVEN, "onLoss": "Stop"}, "expected one of fail, skip"),
         ({**GIVEN, "sep": "ab"}, "one ASCII character"),

@@ -35,7 +35,7 @@ NEEDED_BY = {
 ELSEWHERE = {"pyspark", "py4j", "balanced_source_native"}
 """Comes with the Spark installation, or is an extra of its own."""
 
-ONLY_ON_SPARK = {"obstore", "pyarrow"}
+ONLY_ON_SPARK = {"fastavro", "obstore", "pyarrow"}
 """Imported by adapters for drivers alone, which have the extra `spark`; without it they say what is
 missing."""
 

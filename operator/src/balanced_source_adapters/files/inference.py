@@ -65,13 +65,14 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
-        why = f"pyarrow is missing: install balanced-source[spark] ({error})"
-        raise RefusedDiscoveryError(why, scope=call.scope) from error
+        raise _missing(error, call) from error
     schemas = []
     for file in islice((file for file in listed(call, store) if file.size), FILES):
         try:
             schemas.append(_schema(store, file, call.kind, header=header, separator=separator))
             found = pa.unify_schemas(schemas, promote_options="permissive")
+        except ModuleNotFoundError as error:
+            raise _missing(error, call) from error
         except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
             why = (
                 f"the columns of {file.path} cannot be inferred: {text_of(error)}. Write the schema"
@@ -83,6 +84,11 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
             f"{call.scope} has no file with content to infer from", scope=call.scope
         )
     return ", ".join(f"{_quoted(field.name)} {_type(field.type, field.name)}" for field in found)
+
+
+def _missing(error: ModuleNotFoundError, call: ListFiles) -> RefusedDiscoveryError:
+    why = f"{error.name} is missing: install balanced-source[spark]"
+    return RefusedDiscoveryError(why, scope=call.scope)
 
 
 def _schema(
@@ -98,6 +104,10 @@ def _schema(
                 from pyarrow import orc
 
                 return orc.ORCFile(opened).schema
+            case Format.AVRO:
+                from balanced_source_adapters.files.avro import AvroFile
+
+                return AvroFile(opened, file.size).schema()
             case Format.JSON:
                 from pyarrow import json as arrow_json
 

@@ -45,6 +45,7 @@ class FileFormat(enum.StrEnum):
     CSV = "Csv"
     PARQUET = "Parquet"
     ORC = "Orc"
+    AVRO = "Avro"
     BINARY = "Binary"
 
 

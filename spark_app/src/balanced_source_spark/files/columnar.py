@@ -1,9 +1,9 @@
-"""Row groups of Parquet files and stripes of ORC files.
+"""Row groups of Parquet files, stripes of ORC files and blocks of Avro files in a range of bytes.
 
-Those whose middle lies in a range of bytes.
+Row groups and stripes whose middle lies in it, and blocks whose sync marker begins in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -56,6 +56,49 @@ def orc(
             yield _fitted(pa.Table.from_batches([stripe]), schema)
         else:
             yield _nulls(schema, stripe.num_rows)
+
+
+def avro(
+    file: pa.NativeFile, start: int, end: int, size: int, schema: pa.Schema
+) -> Iterator[pa.Table]:
+    """Return the rows of the blocks whose sync marker begins in the range."""
+    from balanced_source_adapters.files.avro import AvroFile
+
+    opened = AvroFile(file, size)
+    for field in opened.schema(schema.names):
+        _check_units(field.name, field.type, schema.field(field.name).type)
+    for found in opened.batches(start, end, schema.names):
+        if isinstance(found, int):
+            yield _nulls(schema, found)
+        else:
+            yield _fitted(pa.Table.from_batches([found]), schema)
+
+
+def _check_units(name: str, found: pa.DataType, wanted: pa.DataType) -> None:
+    """Check that no bare number becomes a time: Arrow would guess its unit.
+
+    Raises:
+        TypeError: one does.
+    """
+    is_time = pa.types.is_timestamp(wanted) or pa.types.is_time(wanted)
+    if is_time and pa.types.is_integer(found):
+        raise TypeError(
+            f"column {name} has type {found}, which does not fit {wanted} of the schema: its Avro"
+            " type does not say the unit of the time"
+        )
+    inside = _members(found)
+    for member, kind in _members(wanted).items():
+        if member in inside:
+            _check_units(f"{name}.{member}", inside[member], kind)
+
+
+def _members(kind: pa.DataType) -> Mapping[str, pa.DataType]:
+    """Return the types that a type is made of, by name."""
+    if pa.types.is_struct(kind):
+        return {field.name: field.type for field in kind}
+    if pa.types.is_map(kind):
+        return {"value": kind.item_type}
+    return {"element": kind.value_type} if pa.types.is_list(kind) else {}
 
 
 def _middle(metadata: Any, number: int) -> int:

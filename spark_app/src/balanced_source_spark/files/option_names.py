@@ -37,15 +37,17 @@ OPTIONS: Final = (
         name="fileFormat",
         group=_READ,
         default="`text`",
-        meaning="`text`, `json` (one object per line), `csv`, `parquet`, `orc` or `binary`.",
+        meaning=(
+            "`text`, `json` (one object per line), `csv`, `parquet`, `orc`, `avro` or `binary`."
+        ),
     ),
     Option(
         name="schema",
         group=_READ,
         meaning=(
             "Columns as DDL, such as `id BIGINT, name STRING`. `text` has the column `value`,"
-            " `binary` the column `content`. Columns that a Parquet or ORC file does not have are"
-            " null."
+            " `binary` the column `content`. Columns that a Parquet, ORC or Avro file does not have"
+            " are null."
         ),
     ),
     Option(

@@ -19,10 +19,11 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.host import SplitRange
+from balanced_source_adapters.files.avro_types import AvroFileError
 from balanced_source_adapters.files.stores import FileStore, store_of
 from balanced_source_spark.contract.ddl import columns_of
 from balanced_source_spark.contract.secrets import QuerySecrets
-from balanced_source_spark.files.columnar import orc, parquet
+from balanced_source_spark.files.columnar import avro, orc, parquet
 from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed
 from balanced_source_spark.files.option_names import METADATA
 from balanced_source_spark.files.options import FileReadOptions
@@ -78,10 +79,16 @@ class FilesTaskReader:
         try:
             with closing(store.open(file.path)) as opened:
                 yield from self._parsed(opened, file, start, end)
+        except ModuleNotFoundError as error:
+            raise FileReadError(
+                f"cannot read {file.path}: {error.name} is missing. Install balanced-source[spark]"
+                " on driver and executors"
+            ) from error
         except (
             OSError,
             pa.ArrowException,
             TypeError,
+            AvroFileError,
             CorruptRecordError,
             LineTooLongError,
         ) as error:
@@ -98,6 +105,8 @@ class FilesTaskReader:
                 yield from parquet(opened, start, end, self._data)
             case Format.ORC:
                 yield from orc(opened, start, end, file.size, self._data)
+            case Format.AVRO:
+                yield from avro(opened, start, end, file.size, self._data)
             case Format.BINARY:
                 yield from self._binary(opened, start)
             case _:

@@ -12,6 +12,7 @@ class Format(enum.StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     ORC = "orc"
+    AVRO = "avro"
     BINARY = "binary"
 
     @property
