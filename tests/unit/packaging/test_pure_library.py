@@ -19,6 +19,7 @@ ALLOWED: Final = frozenset(
         "bisect",
         "bz2",
         "collections",
+        "contextlib",
         "copy",
         "dataclasses",
         "enum",
