@@ -150,6 +150,7 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
             Half(shelf(), behind=1.5),
             "millis_behind of the reader returned 1.5 for split .*: return whole milliseconds",
         ),
+        (Half(shelf(), behind=-1), "millis_behind of the reader returned -1 for split .*: return"),
         (
             Half(shelf(), strangers=(TapeSplit(name="c"),)),
             "returned split .'shelf', 'c'., which it was not given",

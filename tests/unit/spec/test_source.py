@@ -110,6 +110,7 @@ def test_a_source_of_another_connector_keeps_its_config_until_the_connector_read
         ({"folder": 3}, r"config\.folder: Input should be a valid string"),
         ({"folder": "/d", "depth": 1}, r"config\.depth: unknown field \(there are: folder"),
         ({"folder": "/d", "folde": 1}, r"config\.folde: unknown field; did you mean folder\?"),
+        ({"folde": "/d"}, r"config\.folde: unknown field; did you mean folder\? \(and 1 more\)"),
     ],
 )
 def test_the_connector_s_model_refuses_a_config_with_its_own_words(

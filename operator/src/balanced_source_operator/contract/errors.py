@@ -36,7 +36,7 @@ _UNKNOWN: Final = "extra_forbidden"
 def in_words(
     error: ValidationError, words: Mapping[str, str], fields: Collection[str] = ()
 ) -> tuple[str, str]:
-    """Return the path of the first offending field, and what is wrong with it.
+    """Return the path of the most telling offending field, and what is wrong with it.
 
     Args:
         error: of a model.
@@ -44,7 +44,9 @@ def in_words(
             `base`.
         fields: of the model, to suggest one for an unknown field at its top.
     """
-    first, *rest = error.errors(include_url=False)
+    found = error.errors(include_url=False)
+    # Unknown fields first: a misspelt name explains why another field is missing.
+    first, *rest = sorted(found, key=lambda one: one["type"] != _UNKNOWN)
     place = ".".join(_step(step) for step in first["loc"] if step != "[key]")
     more = f" (and {len(rest)} more)" if rest else ""
     if first["type"] == _UNKNOWN:

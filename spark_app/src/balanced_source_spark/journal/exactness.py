@@ -108,13 +108,13 @@ def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     """Return `SourceReader.millis_behind`.
 
     Raises:
-        ContractViolationError: it is not in whole milliseconds.
+        ContractViolationError: it is not in whole milliseconds, or negative.
     """
     behind = reader.millis_behind()
     for split_id, millis in behind.items():
-        if type(millis) is not int:
+        if type(millis) is not int or millis < 0:
             raise ContractViolationError(
                 f"millis_behind of the reader returned {millis!r} for split {split_id}: return"
-                " whole milliseconds, and leave out splits of which that is unknown"
+                " whole milliseconds from 0 on, and leave out splits of which that is unknown"
             )
     return behind
