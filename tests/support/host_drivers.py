@@ -83,3 +83,39 @@ class Drivers:
         assert set(got.values()) == {1}
         ends: dict[SplitId, int] = self.story.broker.ends
         assert set(got) == {(split, offset) for split, end in ends.items() for offset in range(end)}
+
+
+class Busy(Drivers):
+    """Drivers of a source that gets records all the time."""
+
+    def __init__(self, story: Story) -> None:
+        super().__init__(story)
+        self.steps = 0
+
+    def step(self) -> None:
+        splits = sorted(self.story.broker.ends)
+        self.story.broker.ends[splits[self.steps % len(splits)]] += 1
+        self.steps += 1
+        super().step()
+
+    def reads(self, host: str) -> int:
+        """Return how many splits a host reads."""
+        return len(self.of[host].host.durable.owners) if host in self.of else 0
+
+    async def settle(self, *hosts: str, splits: int = 8) -> None:
+        """Wait until these hosts read so many splits, and everything in them."""
+        await self.rest(*hosts, splits=splits)
+        # No more records: what was added is read before it is counted.
+        for _ in range(5):
+            super().step()
+
+
+def running(story: Story) -> list[str]:
+    """Names of the applications that there are."""
+    found = story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)
+    return [manifest["metadata"]["name"] for manifest in found]
+
+
+def images(story: Story) -> set[str]:
+    """Images of the applications that there are."""
+    return {m["spec"]["image"] for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)}

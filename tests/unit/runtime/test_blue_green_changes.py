@@ -5,16 +5,16 @@ from typing import Any, Final, TypeAlias
 
 import pytest
 
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, KUBEFLOW_APPLICATION
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from support.cluster_story import NAMESPACE, SPEC, Story
-from support.host_drivers import Drivers, base
+from support.host_drivers import Busy, base, images, running
 from support.played_story import played
 from support.virtual_time import clock
 from unit.runtime.test_blue_green import NEXT, SECOND, application
 
 AFTER_NEXT: Final = "balanced-source/spark:after-next"
 
-Reached: TypeAlias = Callable[[Story, "Busy"], bool]
+Reached: TypeAlias = Callable[[Story, Busy], bool]
 
 STAGES: Final[dict[str, Reached]] = {
     "the second one starts": lambda story, _: SECOND in story.applications,
@@ -27,39 +27,6 @@ STAGES: Final[dict[str, Reached]] = {
         len(story.applications) == 3 and drivers.reads("1") < len(story.broker.ends)
     ),
 }
-
-
-class Busy(Drivers):
-    """Drivers of a source that gets records all the time."""
-
-    def __init__(self, story: Story) -> None:
-        super().__init__(story)
-        self.steps = 0
-
-    def step(self) -> None:
-        splits = sorted(self.story.broker.ends)
-        self.story.broker.ends[splits[self.steps % len(splits)]] += 1
-        self.steps += 1
-        super().step()
-
-    def reads(self, host: str) -> int:
-        """Return how many splits a host reads."""
-        return len(self.of[host].host.durable.owners) if host in self.of else 0
-
-    async def settle(self, *hosts: str, splits: int = 8) -> None:
-        await self.rest(*hosts, splits=splits)
-        # No more records: what was added is read before it is counted.
-        for _ in range(5):
-            super().step()
-
-
-def running(story: Story) -> list[str]:
-    found = story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)
-    return [manifest["metadata"]["name"] for manifest in found]
-
-
-def images(story: Story) -> set[str]:
-    return {m["spec"]["image"] for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)}
 
 
 async def roll(story: Story, drivers: Busy, stage: str, **spec: Any) -> None:
