@@ -1,7 +1,9 @@
 """A mistake of a connector's pure half names the connector, in every process that runs it."""
 
 import asyncio
+import signal
 import sys
+import threading
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,7 +184,10 @@ def test_whatever_a_method_raises_is_a_sentence(
         raise error
 
 
-def test_an_interrupt_of_the_user_is_no_mistake() -> None:
+def test_an_interrupt_of_the_user_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in a program of a terminal, whatever runs this test.
+    monkeypatch.setattr(mistakes.signal, "getsignal", lambda _: signal.default_int_handler)
+    monkeypatch.setattr(mistakes.threading, "main_thread", threading.current_thread)
     with pytest.raises(KeyboardInterrupt), explained("odd", "read"):
         raise KeyboardInterrupt
 
