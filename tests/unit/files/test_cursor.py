@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -117,6 +118,29 @@ def test_a_late_file_is_counted_even_if_the_page_before_was_cut() -> None:
 
     assert found == late
     assert cursor.late == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    rounds=st.lists(st.lists(st.integers(0, 60), max_size=12, unique=True), max_size=4),
+    limit=st.integers(1, 5),
+    random=st.randoms(use_true_random=False),
+)
+def test_the_order_of_a_listing_does_not_matter(
+    rounds: list[list[int]], limit: int, random: Random
+) -> None:
+    """Stores list by name, by time or in no order."""
+    there: dict[str, File] = {}
+    cursor = Cursor()
+    for times in rounds:
+        there |= {str(at): file(str(at), at, size=random.randint(1, 2)) for at in times}
+        listed = sorted(there.values())
+        shuffled = random.sample(listed, len(listed))
+
+        page = take(cursor, shuffled, limit=limit, late=LATE, ends=False)
+
+        assert page == take(cursor, listed, limit=limit, late=LATE, ends=False)
+        cursor = page.cursor
 
 
 @settings(max_examples=100, deadline=None)

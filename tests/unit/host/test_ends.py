@@ -45,6 +45,14 @@ def test_unknown_ends_are_left_out() -> None:
     assert look(StreamOffset(), {A: SplitEnd(end=9)}) == Look()
 
 
+def test_an_empty_split_ends_at_its_start() -> None:
+    """Nothing was read of it, and nothing was cut."""
+    base = StreamOffset(positions={A: None, B: 0}, attributes={B: {STOP: 7}})
+
+    assert look(base, {A: SplitEnd(end=0), B: SplitEnd(end=0)}) == Look(ends={A: 0, B: 0})
+    assert look(base, {A: SplitEnd(end=0, term=2)}) == Look(ends={A: 0}, terms={A: 2})
+
+
 READ = StreamOffset(positions={A: 5, B: 5, C: None}, terms={A: 3, B: 3})
 
 
@@ -152,6 +160,8 @@ def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
 
     assert short.awaited(base, {}, heard=(), mute=()) == frozenset(), "none of them exists"
     assert short.awaited(base, {A: 5, B: 6, C: 5}, heard=(), mute=()) == {B}, "not read to its end"
+    unread = StreamOffset(positions={A: None, B: None})
+    assert Look().awaited(unread, {A: 1, B: 0}, heard=(), mute=()) == {A}, "nothing was read"
     assert short.awaited(base, {}, heard={A}, mute={C}) == {A, C}, "to be checked, and silent"
     assert Look(ends={A: 9}, deleted={B: 9}).awaited(base, {A: 9, B: 9}, heard=(), mute=()) == (
         frozenset()

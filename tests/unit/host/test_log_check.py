@@ -128,6 +128,7 @@ def test_the_cut_is_where_log_and_read_records_diverge(data: st.DataObject) -> N
                     found = check(log, mark, term, steps=99, kept=99)
                     true = agree(read, log)
                     assert found.cut == (true if true < len(read) else None)
+                    assert all(ends(log, end.term).end == end.end for end in found.past)
                 reached = (
                     found.cut
                     if found.cut is not None

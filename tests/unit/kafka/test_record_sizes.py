@@ -1,11 +1,92 @@
-"""How large a record is."""
+"""How large a record is, and the mean size that is known of each topic."""
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from balanced_source_spark.kafka.record_sizes import size_of
+from balanced_source.api import SplitId
+from balanced_source_spark.kafka import record_sizes
+from balanced_source_spark.kafka.record_sizes import FRESH, RecordSizes, size_of
+from testbed.waiting import wait_until
+
+ORDERS, MORE_ORDERS, GONE = ("c", "orders", 0), ("c", "orders", 1), ("c", "gone", 0)
+
+
+class Samples:
+    """Records of 100 bytes; the topic "gone" has none that can be read."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[SplitId, int]] = []
+        self.size: float | None = 100.0
+
+    def __call__(self, split_id: SplitId, offset: int) -> float | None:
+        self.taken.append((split_id, offset))
+        if split_id == GONE:
+            raise LookupError("no such topic")
+        return self.size
+
+
+class Clock:
+    """Stands in for the module `time`."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(record_sizes, "time", made)
+    return made
+
+
+@pytest.mark.usefixtures("clock")
+def test_one_sample_where_reading_stands_counts_for_all_splits_of_a_topic() -> None:
+    samples = Samples()
+
+    found = RecordSizes(samples)({GONE: 1, ORDERS: 7, MORE_ORDERS: 9})
+
+    assert found == {ORDERS: 100.0, MORE_ORDERS: 100.0}
+    assert samples.taken == [(GONE, 1), (ORDERS, 7)]
+
+
+def test_a_sample_is_taken_again_when_it_is_old(clock: Clock) -> None:
+    samples = Samples()
+    sizes = RecordSizes(samples)
+    sizes({ORDERS: 0})
+
+    clock.now = FRESH - 1
+    sizes({ORDERS: 5})
+    assert samples.taken == [(ORDERS, 0)]
+
+    clock.now, samples.size = FRESH, None
+    assert sizes({ORDERS: 6}) == {ORDERS: 100.0}, "without newer records the size stays"
+    wait_until(lambda: len(samples.taken) == 2, 20, "another sample", interval=0.005)
+    assert samples.taken[1] == (ORDERS, 6)
+
+
+def test_a_topic_that_does_not_answer_in_time_has_no_size_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record_sizes, "PATIENCE", 0.0)
+    answers, has_answered = threading.Event(), threading.Event()
+
+    def sample(_split_id: SplitId, _offset: int) -> float:
+        assert answers.wait(20)
+        has_answered.set()
+        return 5.0
+
+    sizes = RecordSizes(sample)
+
+    assert sizes({ORDERS: 0}) == {}
+    assert not has_answered.is_set()
+    answers.set()
+    monkeypatch.setattr(record_sizes, "PATIENCE", 20.0)
+    assert sizes({ORDERS: 0}) == {ORDERS: 5.0}
 
 
 @pytest.mark.parametrize(
