@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -118,6 +119,31 @@ def test_a_trial_ends_when_owners_change_for_another_reason() -> None:
     del owners[next(iter(watch.proposal.moves))]
     watch = looked(watch, owners, 120.0)
     assert watch.proposal is None or watch.proposal.owners == owners
+
+
+class Asked(LoadAwareAssigner):
+    """Counts how often it is asked for moves, and has none."""
+
+    asked: ClassVar[int] = 0
+
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        type(self).asked += 1
+        return {}
+
+
+def test_moves_that_gain_too_little_are_asked_for_again_at_every_second_look() -> None:
+    """A look is cheap, and an answer of the assigner is not."""
+    owners = dict.fromkeys(split_ids(4), 0)
+    question = Placement(parallelism=2, owners=owners, may_move=True)
+    watch, asked = DriftWatch(changed_at=-1e6), []
+    for look in range(6):
+        now = look * POLICY.min_interval / 10
+        assert watch.is_look_due(POLICY, now)
+        watch, _ = watch.look(POLICY, Asked(), question, positions={}, now=now)
+        assert not watch.is_look_due(POLICY, now + POLICY.min_interval / 10 - 1)
+        asked.append(Asked.asked)
+
+    assert asked == [1, 1, 2, 2, 3, 3]
 
 
 def test_the_pause_is_short_again_after_a_calm_period() -> None:

@@ -156,3 +156,10 @@ def test_the_fullest_reader_fills_the_emptiest_one_first() -> None:
         2: (piece(0, 40, 100),),
         3: (piece(3, 0, 60),),
     }
+
+
+def test_a_range_that_fits_moves_as_a_whole() -> None:
+    """A cut makes two readers open the same split."""
+    one, other = (SplitRange(split_id=("k", "t", n), start=0, end=50) for n in (0, 1))
+
+    assert equalise({0: [one, other], 1: []}, max_records=1) == {0: (one,), 1: (other,)}

@@ -161,3 +161,21 @@ def test_ends_of_leaderships_that_the_present_log_lacks_are_dropped() -> None:
     found = check(written(1, 1, 1, 1, 1), Mark(position=8, term=3, past=past), 4, kept=99)
 
     assert found == Found(3, (TermEnd(1, 5),))
+
+
+def test_an_end_exactly_where_both_logs_part_is_kept_if_a_later_leadership_ends_there() -> None:
+    """Leadership 2 wrote nothing, so the records of leadership 1 end where those of 2 do."""
+    checked = LogCheck(Mark(position=5, term=2, past=(TermEnd(1, 5),)), 3)
+
+    checked.take(TermEnd(2, 5))
+
+    assert checked.found() == Found(None, (TermEnd(1, 5), TermEnd(2, 5)))
+
+
+def test_an_end_behind_the_place_where_both_logs_part_moves_there() -> None:
+    """The present log has no records of leadership 2 behind it."""
+    checked = LogCheck(Mark(position=9, term=3, past=(TermEnd(1, 5), TermEnd(2, 7))), 4)
+
+    checked.take(TermEnd(3, 6))
+
+    assert checked.found() == Found(6, (TermEnd(1, 5), TermEnd(2, 6), TermEnd(3, 6)))

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from confluent_kafka import (
     OFFSET_INVALID,
     IsolationLevel,
@@ -26,6 +27,7 @@ from balanced_source_adapters.kafka.offsets import (
     RENEW_TIMEOUT,
     ListedOffsets,
     OffsetRequests,
+    has_answered,
 )
 from balanced_source_adapters.kafka.offsets_admin import LATEST
 
@@ -348,3 +350,51 @@ def test_partitions_of_healthy_leaders_are_always_answered(
         ("c", "t", n) for n, leader in life.brokers.leaders.items() if leader not in (bad, -1)
     }
     assert healthy <= answered
+
+
+def future_of(result: Any) -> Future[Any]:
+    made: Future[Any] = Future()
+    if isinstance(result, Exception):
+        made.set_exception(result)
+    elif result is not None:
+        made.set_result({TopicPartition("t", n): answer for n, answer in enumerate(result)})
+    return made
+
+
+AN_OFFSET = SimpleNamespace(offset=5)
+NO_OFFSET = SimpleNamespace(offset=OFFSET_INVALID)
+REFUSED = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+SILENCE = KafkaError(KafkaError._TRANSPORT)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (None, False),
+        (KafkaException(SILENCE), False),
+        (KafkaException(REFUSED), True),
+        ([], False),
+        ([AN_OFFSET], True),
+        ([REFUSED], True),
+        ([NO_OFFSET, SILENCE, None], False),
+        ([SILENCE, NO_OFFSET, AN_OFFSET], True),
+        ([SILENCE, REFUSED], True),
+    ],
+)
+def test_a_broker_has_answered_if_it_said_anything_about_one_partition(
+    result: Any, *, expected: bool
+) -> None:
+    assert has_answered(future_of(result)) is expected
+
+
+def test_answers_are_in_the_order_of_the_question() -> None:
+    """Whichever leaders they come from: messages and documents are made of them."""
+    brokers = Brokers()
+    brokers.leaders, brokers.epochs = dict.fromkeys(range(4), 1), dict.fromkeys(range(4), 0)
+    brokers.leaders |= {1: 2, 3: 2}
+    requests: Any = OffsetRequests(brokers, IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    wanted = {("c", "t", number): LATEST for number in (3, 0, 1, 2)}
+
+    found = requests.ask(wanted)
+
+    assert list(found.answers) == list(wanted)
