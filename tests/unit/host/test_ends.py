@@ -182,3 +182,19 @@ def test_a_mark_that_was_confirmed_without_former_leaders_adds_no_empty_entry() 
     confirmed_base = with_confirmed(base, {split_id: found})
 
     assert (confirmed_base.terms, confirmed_base.term_ends) == ({split_id: 3}, {})
+
+
+def test_only_a_whole_log_that_was_checked_up_to_the_mark_is_confirmed() -> None:
+    mark = Mark(position=5, term=3)
+    whole = SplitEnd(end=9, term=4, checked=mark)
+    other = replace(mark, position=4)
+
+    assert confirmed(READ, {A: whole}) == {A: Confirmed(mark=mark, term=4, past=())}
+    for answer in (
+        replace(whole, checked=None),
+        replace(whole, cut=4),
+        replace(whole, term=None),
+        replace(whole, checked=other),
+    ):
+        assert confirmed(READ, {A: answer}) == {}
+    assert confirmed(READ, {("c", "gone", 0): whole}) == {}

@@ -135,6 +135,13 @@ def test_records_of_the_micro_batch_are_unread_until_it_ends() -> None:
     assert from_metrics(seen.lags_for_report()).splits == {A: 10, B: 50, C: 15}
 
 
+def test_only_records_of_the_micro_batch_count_as_unread() -> None:
+    """It begins where the former one ended."""
+    seen = observe(offset(a=7, b=19, c=9), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})
+
+    assert from_metrics(seen.lags_for_report()).splits == {A: 3, B: 31, C: 6}
+
+
 def test_what_is_unread_is_unknown_where_the_lag_is() -> None:
     seen = observe(offset(a=0, b=0, c=0), offset(a=1, b=2, c=3), {A: 5, C: 3})
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.api import SplitId
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
@@ -91,3 +92,24 @@ def test_an_offset_without_a_journal_is_where_everything_was_delivered() -> None
     assert delivered(plain, []) == plain
     assert readers_of(plain) == []
     assert readers_of(replace(END, closings=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("targets", "left"),
+    [
+        ({A: 6, B: 1}, {A, B}),
+        ({A: 5, B: 1}, {B}),
+        ({A: 6, B: 0}, {A}),
+        ({A: 6}, {A}),
+        ({A: 5, B: 0}, set()),
+    ],
+)
+def test_a_split_is_read_until_it_is_at_its_target(
+    targets: dict[SplitId, int], left: set[SplitId]
+) -> None:
+    """Split B was never read, and has no position; a split without records has no target."""
+    planned = shares(replace(END, journal=replace(JOURNAL, targets=targets)))
+
+    assert {s for share in planned for s in share.starts} == left
+    for share in planned:
+        assert share.targets == {s: targets[s] for s in share.starts}

@@ -103,6 +103,8 @@ def test_splits_without_a_request_are_spread_evenly() -> None:
         ["list-1", "list-3"],
         ["list-0", "list-2", "list-4"],
     ]
+    given = least_loaded([one(n) for n in range(3)], (0, 1), [0, 0])
+    assert given == {1: [one(0), one(1)], 0: [one(2)]}
 
 
 @pytest.mark.parametrize(("known", "retained", "continued"), [(2, 1, 2), (1, 2, 2), (1, 0, 1)])
