@@ -8,9 +8,20 @@ from typing import Any
 import pytest
 
 from balanced_source.api import AsyncCall, ReaderInfo, SplitId
-from balanced_source.connectors.discovery import Alarm, Discover, Discovered, DiscoveryState
+from balanced_source.connectors.discovery import (
+    Alarm,
+    Discover,
+    Discovered,
+    DiscoveryState,
+    some,
+)
 from balanced_source.connectors.discovery.reported import take_reported, without_guesses
-from balanced_source.connectors.discovery.values import Retained
+from balanced_source.connectors.discovery.values import (
+    Retained,
+    is_read,
+    rest_of,
+    some_rests,
+)
 from balanced_source.connectors.kafka import KafkaPartitionSplit, KafkaSource, TopicList
 from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState, ReportFact
 from balanced_source.coordinator.context import CoordinatorContext
@@ -309,3 +320,55 @@ def test_equal_states_give_equal_documents() -> None:
 def test_a_cluster_that_is_not_part_of_the_source_is_a_mistake() -> None:
     with pytest.raises(ContractViolationError, match="cluster 'x' is not part of the source"):
         kafka_source("c").discover("x", 1)
+
+
+def test_an_end_that_was_told_before_leaves_the_state_as_it_is() -> None:
+    """The same object is not stored again."""
+    step = Step(kafka_source(), DiscoveryState(finished=frozenset({A})), owners={A: 0, B: 0})
+    before = step.state
+
+    step.enumerator.handle_finished([A])
+    assert step.state is before
+    step.enumerator.handle_finished([A, B])
+    assert step.state.finished == {A, B}
+
+
+def test_start_positions_are_looked_up_again_when_readers_hold_splits_of_their_scopes() -> None:
+    """A reader proves that the first discovery is over: the start option counts no more."""
+    step = Step(kafka_source(*CLUSTERS))
+    for scope in CLUSTERS:
+        call = step.enumerator.source.discover(scope, 1)
+        step.enumerator.handle_discovery(call, _listed((scope, "t", 0)))
+    step.clear()
+    held = tuple(split((scope, "u", 0)) for scope in CLUSTERS[1:])
+
+    step.registers(ReaderInfo(subtask_id=0, reported_splits=held, is_first_report=True))
+
+    asked = step.scopes_asked
+    assert asked[: len(held)] == list(CLUSTERS[1:])
+    assert "c" not in asked
+
+
+@pytest.mark.parametrize(
+    ("offset", "stop", "rest"),
+    [(0, 1, (0, 1)), (5, 9, (5, 9)), (9, 9, None), (9, None, None)],
+)
+def test_the_unread_rest_of_a_split_with_a_stop(
+    offset: int, stop: int | None, rest: tuple[int, int] | None
+) -> None:
+    one = replace(split(A, offset), stopping_offset=stop)
+
+    assert rest_of(one) == rest
+    assert is_read(one) is (stop is not None and rest is None)
+
+
+def test_unread_rests_are_named_for_people() -> None:
+    splits = [replace(split(("c", "t", n), 0), stopping_offset=n) for n in range(6)]
+
+    assert some_rests(splits[1:2]) == "1 split, c/t/1 (0 to 1)"
+    assert some_rests(reversed(splits[:4])) == (
+        "3 splits, c/t/1 (0 to 1), c/t/2 (0 to 2), c/t/3 (0 to 3)"
+    )
+    assert some_rests(splits).endswith("c/t/3 (0 to 3)…")
+    assert some([A, B, C]) == "c/t/0, c/t/1, c/u/0"
+    assert some([A, B, C, A]) == "c/t/0, c/t/1, c/u/0, …"

@@ -1,12 +1,13 @@
 """What the enumerator of a hybrid source says and counts, and which part gets what."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from balanced_source.api import (
+    Boundedness,
     Json,
     ReaderInfo,
     RebalanceCause,
@@ -20,7 +21,7 @@ from balanced_source.connectors.hybrid.values import HybridSplit, HybridState
 from balanced_source.connectors.pull import PullState
 from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState, ReportFact
 from balanced_source.coordinator.context import CoordinatorContext
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, InvalidSpecError
 from support.hybrid_world import TIME, AssignedLists, MeasuredLists, answer, two_parts
 from support.pull_source import NumberLists, Numbers
 
@@ -278,3 +279,68 @@ def test_the_parts_of_a_running_source_stay() -> None:
     for other in (three, NumberLists()):
         with pytest.raises(ContractViolationError, match="order of the parts cannot change"):
             enumerator.handle_source_change(other)  # type: ignore[arg-type]
+
+
+def test_positions_of_the_present_part_that_readers_keep_are_left_to_it() -> None:
+    enumerator = in_second_part(leftovers=0, pending=1)
+    kept, old = present(enumerator, 0, at=1), former(enumerator, 3)
+    reader = ReaderInfo(subtask_id=0, retained_splits=(kept, old))
+    retained = frozenset({kept.split_id, old.split_id})
+    context = with_readers(enumerator, reader, retained=retained)
+
+    enumerator.add_readers([0])
+
+    assert context.state.retained == {kept.split_id}
+
+
+def test_a_part_hears_of_guesses_under_its_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    enumerator = in_second_part(leftovers=0, pending=1)
+    with_readers(enumerator)
+    heard: list[Collection[SplitId]] = []
+    monkeypatch.setattr(enumerator.part, "handle_history", heard.append)
+
+    enumerator.handle_history([present(enumerator, 0).split_id, former(enumerator, 1).split_id])
+
+    assert heard == [{("lists", "list-0")}]
+
+
+class Endless(NumberLists):
+    boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [
+        ([(NumberLists(), None)], "parts: a hybrid source has at least two parts"),
+        (
+            [(NumberLists(), None), (Endless(), None), (NumberLists(), None)],
+            r"parts\[1\]: part .* never ends, so part .* would never start",
+        ),
+        (
+            [(NumberLists(), None), (two_parts(1, 1), None)],
+            r"parts\[1\]: a part cannot be a hybrid source itself",
+        ),
+        (
+            [(MeasuredLists(), TIME), (NumberLists(), None)],
+            r"parts\[0\]: the first part has no part before it",
+        ),
+        (
+            [(MeasuredLists(), None), (NumberLists(), TIME)],
+            r"parts\[1\]: part .* cannot start at a position that was read",
+        ),
+        (
+            [(NumberLists(), None), (MeasuredLists(), TIME)],
+            r"parts\[1\]: part .* cannot measure where part .* starts",
+        ),
+    ],
+)
+def test_parts_that_cannot_be_combined_are_named(sources: Any, says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        checked_hybrid(sources, field="parts")
+
+
+def test_the_last_part_may_be_endless() -> None:
+    source = checked_hybrid([(NumberLists(), None), (Endless(), None)], field="parts")
+
+    assert source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    assert two_parts(1, 1).boundedness is Boundedness.BOUNDED

@@ -33,10 +33,20 @@ def test_the_first_lent_property_by_name_is_rejected(names: tuple[str, ...]) -> 
 
 
 def test_other_properties_are_accepted() -> None:
-    properties = {"fetch.min.bytes": "1", "security.protocol": "SSL"}
+    properties = {
+        "fetch.min.bytes": "1",
+        "security.protocol": "SSL",
+        "ssl.ca.location": "/etc/ssl/certs/ca-certificates.crt",
+    }
 
     check_properties(properties, field="f")
     check_not_lending(properties, field="f")
+
+
+@pytest.mark.parametrize("path", ["/proc/self/fd/1", "/etc/ssl/../shadow", "/etc/pki/../../x"])
+def test_certificates_outside_of_public_folders_are_rejected(path: str) -> None:
+    with pytest.raises(InvalidSpecError, match=r"ssl\.ca\.location is not allowed here: it names"):
+        check_not_lending({"ssl.ca.location": path}, field="f")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -217,3 +218,32 @@ def test_the_driver_of_the_operator_gets_the_connector() -> None:
 
     assert source_options(pipeline, environment)["connector"] == "httplog"
     assert "connector" not in source_options(replace(pipeline, connector="kafka"), environment)
+
+
+def subscribed(**options: str) -> object:
+    parsed = parse_options({"kafka.bootstrap.servers": "b:1", **options})
+    source: Any = parsed.embedded
+    return source.subscriber
+
+
+def test_topics_may_be_a_list_a_pattern_or_partitions() -> None:
+    assert subscribed(subscribe="b, a,b") == TopicList(("b", "a"))
+    assert subscribed(subscribepattern="orders.*") == TopicPattern("orders.*")
+    assert subscribed(assign='{"t":[1,0]}') == PartitionSet(frozenset({("t", 0), ("t", 1)}))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"subscribepattern": "orders-("}, "option subscribePattern: at character 8 of"),
+        ({"subscribe": "a,,b"}, "option subscribe: expected names of topics"),
+        ({"assign": '{"t":[-1]}'}, "option assign: .* names no partition: numbers"),
+        ({"assign": "{}"}, "option assign: .* names no partition"),
+        ({"assign": "[]"}, "option assign: expected"),
+        ({"subscribe": "a", "assign": '{"t":[0]}'}, "set exactly one of subscribe"),
+        ({}, "set exactly one of subscribe"),
+    ],
+)
+def test_a_wrong_choice_of_topics_is_named(options: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        subscribed(**options)
