@@ -31,7 +31,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return times
 
 
-def test_a_read_is_looked_at_when_nothing_has_come_for_a_while(now: list[float]) -> None:
+def test_a_topic_is_checked_when_nothing_has_come_for_a_while(now: list[float]) -> None:
     topic, interrupt = Topic(), Interrupt()
     watch, read = TopicWatch(look_after=5.0), WatchedRead(topic, interrupt, now[0])
 
