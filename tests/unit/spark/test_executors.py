@@ -234,6 +234,14 @@ def test_dynamic_allocation_decides_alone(board: Board) -> None:
     assert board.read("ready") == 9
 
 
+def test_dynamic_allocation_is_ready_for_the_adopted_readers(board: Board) -> None:
+    cluster = Cluster({"spark.dynamicAllocation.enabled": "true"})
+
+    cluster.run(board, state(cluster, board, 0, 3, ["1"]))
+
+    assert board.read("ready") == 3
+
+
 @pytest.mark.parametrize("master", ["local", "local[2]"])
 def test_local_tasks_wait_for_no_executors(board: Board, master: str) -> None:
     cluster = Cluster({}, master=master)

@@ -124,3 +124,17 @@ def test_a_report_that_cannot_be_written_does_not_end_reporting(
         "the event", lambda report: [e.event.name for e in report.events] == ["hello"]
     )
     assert "Object of type Decimal is not JSON serializable" in capsys.readouterr().out
+
+
+def test_an_event_before_the_registration_is_not_taken() -> None:
+    """Its sender keeps it."""
+    runtime = HostRuntime(MemoryChannel())
+    try:
+        assert not runtime.send_event(0, SourceEvent(name="early"))
+    finally:
+        runtime.close()
+    scene = Scene()
+    scene.publish(1)
+    scene.batch()
+    assert scene.runtime.send_event(0, SourceEvent(name="hello"))
+    scene.runtime.close()

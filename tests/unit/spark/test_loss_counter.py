@@ -88,3 +88,21 @@ def test_clusters_are_asked_in_their_order() -> None:
 
     assert asked == names
     assert counter.total == len(names)
+
+
+def test_only_what_was_planned_counts_as_skipped() -> None:
+    """A micro-batch does not begin at the start of its log."""
+    cluster = Cluster()
+    cluster.begins[ONE] = 6
+
+    assert cluster.plan((ONE, 4, 10), (TWO, 3, 5)) == (2, 0)
+
+
+def test_ranges_of_splits_that_were_never_read_begin_at_the_start() -> None:
+    cluster = Cluster()
+    cluster.begins[ONE] = 2
+    piece = SplitRange(split_id=ONE, start=None, end=3)
+
+    cluster.losses.note([ReaderPlan(subtask_id=0, ranges=(piece,))], SETTINGS)
+
+    assert cluster.losses.total == 2

@@ -333,3 +333,18 @@ def test_records_of_a_later_leadership_than_the_planned_one_are_not_read(
     else:
         with pytest.raises(LogRewrittenError, match=rf"\(offset {rewritten_at} is of leader epoch"):
             list(batch)
+
+
+def test_records_beside_errors_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a partition is told behind its last record."""
+
+    class Mixed(Consumer):
+        def consume(self, count: int, timeout: float) -> list[Any]:
+            return [
+                Failed(KafkaError._TRANSPORT, offset=1),
+                Message(offset=0),
+                Failed(KafkaError._PARTITION_EOF, offset=2),
+                Message(offset=1),
+            ]
+
+    assert read(monkeypatch, Mixed(portion=1), 0, 2) == [0, 1]
