@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import AsyncCall, ReaderInfo, SplitId
+from balanced_source.api import STOP, AsyncCall, ReaderInfo, SourceSplit, SplitId
 from balanced_source.connectors.discovery import (
     Alarm,
     Discover,
@@ -360,6 +360,25 @@ def test_the_unread_rest_of_a_split_with_a_stop(
 
     assert rest_of(one) == rest
     assert is_read(one) is (stop is not None and rest is None)
+
+
+@pytest.mark.parametrize(("position", "stop"), [("7", 9), (7, "9"), ("7", "9")])
+def test_positions_that_cannot_be_compared_are_not_guessed_at(position: Any, stop: Any) -> None:
+    """They come from connectors of other packages."""
+
+    class Odd(SourceSplit):
+        split_id = A
+        position = "7"
+
+        def at(self, _: Any) -> "Odd":
+            return self
+
+        def attributes(self) -> dict[str, Any]:
+            return {STOP: stop}
+
+    Odd.position = position
+
+    assert rest_of(Odd()) is None
 
 
 def test_unread_rests_are_named_for_people() -> None:

@@ -160,10 +160,11 @@ def test_a_rebalance_gives_out_what_came_back_of_all_parts() -> None:
 
 
 def test_a_split_of_a_former_part_is_read_on_where_its_reader_has_let_go() -> None:
-    enumerator = in_second_part(leftovers=1, pending=0)
+    enumerator = in_second_part(leftovers=1, pending=1)
     context = with_readers(enumerator)
+    own = present(enumerator, 0, at=1)
 
-    enumerator.handle_revoked([former(enumerator, 0, at=1), former(enumerator, 5)])
+    enumerator.handle_revoked([former(enumerator, 0, at=1), former(enumerator, 5), own])
 
     assert context.state.splits == {former(enumerator, 0).split_id: former(enumerator, 0, at=1)}, (
         "the other one is not known"
@@ -231,6 +232,7 @@ def test_what_readers_hold_of_an_earlier_part_is_read_beside_the_present_one() -
     assert context.current_assignments() == {owned.split_id: 0, unread.split_id: 1}
     assert context.state.splits[unread.split_id] == unread
     assert context.state.retained == frozenset()
+    assert context.state.reclaimed == {unread.split_id}, "a host may have read further"
 
 
 def test_only_what_readers_did_not_get_is_asked_for_in_the_next_part() -> None:

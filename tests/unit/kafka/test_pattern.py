@@ -68,6 +68,9 @@ def test_a_pattern_matches_like_a_regular_expression_of_python(pattern: str, nam
         ("[^-]+", ["abc"], ["a-c"]),
         (r"[\.\-a]+", [".", "-a."], ["\\", "b"]),
         (r"[\+-9]+", ["+", "-", "9"], ["*", ":"]),
+        ("[a-]+b", ["ab", "-b", "a-ab"], ["b", "]b", "cb"]),
+        ("[-a]", ["-", "a"], ["b", "-a"]),
+        (r"[+-\-]", ["+", ",", "-"], [".", "*"]),
     ],
 )
 def test_the_whole_name_must_match(pattern: str, yes: list[str], no: list[str]) -> None:
@@ -166,6 +169,7 @@ class CountingTable(dict[tuple[int, int], int]):
         ("a{2,1}", "at character 2 of 'a{2,1}'"),
         ("a{1001}", "at character 2 of 'a{1001}'"),
         ("a{5,1001}", "at character 2 of 'a{5,1001}': repetitions go from 0 to 1000"),
+        ("a[b-", "at character 2 of 'a[b-': [ without ]"),
         ("ab{513}", "at character 2 of 'ab{513}': too many repetitions"),
         ("ab{0,513}", "at character 2 of 'ab{0,513}': too many repetitions"),
         ("ab{513,}", "at character 2 of 'ab{513,}': too many repetitions"),

@@ -124,7 +124,7 @@ def test_a_position_that_a_host_keeps_counts_only_if_it_is_further(
 def test_requests_follow_renumbered_readers_and_end_with_removed_ones() -> None:
     """Splits near to a reader's host are still given to it under its new number."""
     source = NumberLists(near=(("list-1", "host-0"), ("list-0", "host-1")))
-    step = Step(source, PullState())
+    step = Step(source, PullState(), readers=(0, 1, 2))
     for reader in (0, 1, 2):
         step.enumerator.handle_split_request(reader, f"host-{reader}")
 
