@@ -179,3 +179,10 @@ def test_an_end_behind_the_place_where_both_logs_part_moves_there() -> None:
     checked.take(TermEnd(3, 6))
 
     assert checked.found() == Found(6, (TermEnd(1, 5), TermEnd(2, 6), TermEnd(3, 6)))
+
+
+def test_the_first_leadership_of_a_log_counts_like_any_other() -> None:
+    log = written(0, 0, 1)
+
+    assert check(log, Mark(position=2, term=0), 2) == Found(None, (TermEnd(0, 2), TermEnd(1, 3)))
+    assert check(log, Mark(position=2, term=0), 0) == Found(None, (TermEnd(0, 2),))

@@ -41,6 +41,10 @@ class Admin:
         self.asked.append((cluster.name, tuple(split_ids)))
         raise DiscoveryError("silent", scope=cluster.name, answers={})
 
+    def high_watermarks(self, cluster: Any, split_ids: Any) -> Mapping[SplitId, int]:
+        self.asked.append((cluster, split_ids))
+        return dict.fromkeys(split_ids, 9)
+
     def statistics(self) -> tuple[()]:
         return ()
 
@@ -154,3 +158,11 @@ def test_only_clients_that_were_made_are_closed() -> None:
     scene.hooks.close()
     assert scene.admin.asked == [("closed",)]
     KafkaHooks(scene.hooks._context).close()
+
+
+def test_open_transactions_are_looked_for_with_the_client_of_the_query() -> None:
+    scene = Scene()
+    cluster: Any = "cluster"
+
+    assert scene.hooks._high_watermarks(cluster, [A]) == {A: 9}
+    assert scene.admin.asked == [(cluster, [A])]
