@@ -63,6 +63,18 @@ def test_each_rebalance_makes_the_next_one_wait_longer() -> None:
     assert day.watch.pause == 2 * POLICY.min_interval
 
 
+def test_former_readers_of_moved_splits_are_remembered() -> None:
+    """A split that goes back needs more evidence: that is what following noise looks like."""
+    day = Day(true=lambda i, now: uneven(i, now, doubles_at=3600.0), noise=QUIET).run(3600.0)
+    while not day.moves and day.now < 3 * 3600:
+        day.run(STEP)
+
+    assert {s: left for s, (left, _) in day.watch.former.items()} == {
+        s: former for _, s, former, _ in day.moves
+    }
+    assert {at for _, at in day.watch.former.values()} == {day.now}
+
+
 def test_an_uneven_start_is_corrected_under_noise_that_leaves_it_visible() -> None:
     """Owners of the morning, when all splits had the same rate."""
     day = Day(true=lambda _i, _now: 100.0, noise=noise_shapes(2)["ten minutes"])

@@ -124,6 +124,7 @@ def test_marks_are_those_of_the_splits_that_the_offset_has() -> None:
     marks = Marks(READ, [A, B, ("c", "t", 9)])
 
     assert (len(marks), list(marks)) == (2, [A, B])
+    assert [s in marks for s in (A, C, ("c", "t", 9))] == [True, True, False]
     assert marks[A] == Mark(position=5, term=3)
 
 
@@ -141,6 +142,8 @@ def test_a_deleted_split_is_a_loss_only_if_it_was_not_read_to_its_stop() -> None
 
     found = look(held, {}, deleted=[A, B, C, ("c", "gone", 0)])
 
+    one = StreamOffset(positions={A: None, B: 0}, attributes={A: {STOP: 1}, B: {STOP: 0}})
+    assert look(one, {}, deleted=[A, B]) == Look(deleted={A: 1}), "nothing was read of it"
     assert found == Look(deleted={A: 7, C: 7})
     assert found.unknown(held) == {B}
 

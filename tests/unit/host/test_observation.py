@@ -140,6 +140,8 @@ def test_only_records_of_the_micro_batch_count_as_unread() -> None:
     seen = observe(offset(a=7, b=19, c=9), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})
 
     assert from_metrics(seen.lags_for_report()).splits == {A: 3, B: 31, C: 6}
+    assert {reader: load.records for reader, load in seen.readers.items()} == {0: 4, 1: 1}
+    assert (seen.records, seen.skew) == (5, 1.6)
 
 
 def test_what_is_unread_is_unknown_where_the_lag_is() -> None:

@@ -398,3 +398,38 @@ def test_answers_are_in_the_order_of_the_question() -> None:
     found = requests.ask(wanted)
 
     assert list(found.answers) == list(wanted)
+
+
+@pytest.mark.parametrize("count", [MANY, MANY + 1])
+def test_with_many_topics_one_question_is_for_the_whole_cluster(count: int) -> None:
+    brokers = Brokers()
+    requests: Any = OffsetRequests(brokers, IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    names = [f"t{number}" for number in range(count)]
+
+    found = requests.ask({("c", name, 0): LATEST for name in names})
+
+    assert len(found.answers) == count
+    assert sorted(map(str, brokers.metadata)) == sorted(names if count == MANY else ["None"])
+
+
+def test_a_topic_that_cannot_be_described_is_an_error_of_its_own() -> None:
+    class Secretive(Brokers):
+        def list_topics(self, topic: str | None, **more: Any) -> Any:
+            found = super().list_topics(topic, **more)
+            codes = {
+                "hidden": KafkaError.TOPIC_AUTHORIZATION_FAILED,
+                "absent": KafkaError.UNKNOWN_TOPIC_OR_PART,
+            }
+            for name, answer in found.topics.items():
+                answer.error = KafkaError(codes[name]) if name in codes else None
+            return found
+
+    requests: Any = OffsetRequests(Secretive(), IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    hidden, absent = ("c", "hidden", 0), ("c", "absent", 0)
+
+    found = requests.ask({A: LATEST, hidden: LATEST, absent: LATEST})
+
+    assert found.answers.keys() == {A}
+    assert {s: error.code() for s, error in found.errors.items()} == {
+        hidden: KafkaError.TOPIC_AUTHORIZATION_FAILED
+    }

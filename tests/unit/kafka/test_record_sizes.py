@@ -8,7 +8,14 @@ import pytest
 
 from balanced_source.api import SplitId
 from balanced_source_spark.kafka import record_sizes
-from balanced_source_spark.kafka.record_sizes import FRESH, RecordSizes, size_of
+from balanced_source_spark.kafka.record_sizes import (
+    FRESH,
+    PATIENCE,
+    SAMPLE,
+    RecordSizes,
+    sampled,
+    size_of,
+)
 from testbed.waiting import wait_until
 
 ORDERS, MORE_ORDERS, GONE = ("c", "orders", 0), ("c", "orders", 1), ("c", "gone", 0)
@@ -103,3 +110,61 @@ def test_the_size_of_a_record_counts_key_value_and_headers(
     message: Any = SimpleNamespace(key=lambda: key, value=lambda: value, headers=lambda: headers)
 
     assert size_of(message) == size
+
+
+class Consumer:
+    """Delivers some messages, one of them an error."""
+
+    made: list["Consumer"] = []
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self.config = config
+        self.assigned: list[Any] = []
+        self.asked: tuple[Any, ...] = ()
+        self.is_closed = False
+        self.made.append(self)
+
+    def assign(self, partitions: list[Any]) -> None:
+        self.assigned = [(p.topic, p.partition, p.offset) for p in partitions]
+
+    def consume(self, count: int, timeout: float) -> list[Any]:
+        self.asked = (count, timeout)
+        if self.config.get("fails"):
+            raise LookupError("no answer")
+        return [message(b"id", b"value") for _ in range(self.config["messages"])] + [
+            message(b"", b"x" * 99, error="the end")
+        ]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def message(key: bytes, value: bytes, *, error: str | None = None) -> Any:
+    return SimpleNamespace(
+        key=lambda: key, value=lambda: value, headers=lambda: None, error=lambda: error
+    )
+
+
+@pytest.mark.parametrize(("messages", "mean"), [(0, None), (1, 7.0), (3, 7.0)])
+def test_a_sample_is_the_mean_of_the_records_from_an_offset_on(
+    monkeypatch: pytest.MonkeyPatch, messages: int, mean: float | None
+) -> None:
+    monkeypatch.setattr(record_sizes, "Consumer", Consumer)
+
+    assert sampled({"messages": messages}, MORE_ORDERS, 7) == mean
+
+    consumer = Consumer.made[-1]
+    assert consumer.assigned == [("orders", 1, 7)]
+    assert consumer.asked == (SAMPLE, PATIENCE / 2)
+    assert consumer.config["queued.min.messages"] == SAMPLE
+    assert consumer.is_closed
+
+
+def test_the_consumer_of_a_sample_is_closed_whatever_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(record_sizes, "Consumer", Consumer)
+
+    with pytest.raises(LookupError):
+        sampled({"fails": True}, ORDERS, 7)
+    assert Consumer.made[-1].is_closed
