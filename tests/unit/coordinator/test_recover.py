@@ -218,3 +218,22 @@ def test_the_first_word_of_a_holder_counts_also_backwards(
             () if expected is None else (split(A, expected),)
         )
     assert {x.split_id for back in found.back.values() for x in back} >= {B}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_guessed"),
+    [(0, 0, True), (0, 1, False), (1, 0, False), (1, 1, False)],
+)
+def test_what_was_decided_is_a_guess_if_no_host_was_known(
+    first: int, second: int, *, is_guessed: bool
+) -> None:
+    hosts = {
+        "0": host(reports({A: 1}), known_from=first),
+        "1": host(reports({}, epoch=0, host="1"), known_from=second),
+    }
+
+    found = recovered(state_of(hosts, {A: 0, B: 0}))
+
+    assert (found.guessed is not None) is is_guessed
+    blank = {name: host(reports({}, epoch=0, host=name), known_from=0) for name in ("0", "1")}
+    assert recovered(state_of(blank, {A: 0})).guessed is None, "no host holds anything"

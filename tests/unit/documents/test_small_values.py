@@ -93,6 +93,8 @@ def test_a_split_without_a_known_end_gets_its_stop_when_it_is_read() -> None:
 
     assert with_ends(offset) == {A: {STOP: 7}, B: {STOP: 3}}
     assert with_ends(StreamOffset(epoch=1, positions={A: 7})) == {}
+    empty = StreamOffset(epoch=1, positions={A: None}, attributes={A: {"zone": 1}}, journal=point)
+    assert with_ends(empty) == {A: {"zone": 1, STOP: 0}}, "nothing was ever in it"
 
 
 def test_splits_that_are_held_are_written_only_where_there_are_some() -> None:

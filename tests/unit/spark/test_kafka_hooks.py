@@ -11,6 +11,7 @@ from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan, SplitRange
+from balanced_source.host.ends import Look
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.kafka import hooks as module
 from balanced_source_spark.kafka.hooks import KafkaHooks
@@ -166,3 +167,15 @@ def test_open_transactions_are_looked_for_with_the_client_of_the_query() -> None
 
     assert scene.hooks._high_watermarks(cluster, [A]) == {A: 9}
     assert scene.admin.asked == [(cluster, [A])]
+
+
+def test_open_transactions_are_watched_in_the_clusters_that_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene = Scene()
+    kept: list[set[str]] = []
+    monkeypatch.setattr(scene.hooks._transactions, "keep", lambda names: kept.append(set(names)))
+
+    scene.hooks.note_look(StreamOffset(positions={A: 5, B: None}), Look())
+
+    assert kept == [{"c", "former"}]
