@@ -97,6 +97,18 @@ def test_a_cluster_that_does_not_answer_is_not_read_and_holds_the_others_until_i
     assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 22}
 
 
+def test_without_an_idle_timeout_splits_that_answer_count_and_silent_ones_hold_no_other(
+    brokers: Brokers,
+) -> None:
+    """A query that ends by itself waits for no split, and reads all the same."""
+    both = Brokers({A: brokers.logs[A], OTHER: brokers.logs[B]})
+    made = Aligner(both, max_drift=10_000, idle_timeout=0.0, clock=Clock())
+
+    assert made.cap({A: 0, OTHER: 0}, both.ends) == {A: 11, OTHER: 1}
+    both.down = {"b"}
+    assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 22}
+
+
 def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> None:
     brokers.down = {"a"}
 
