@@ -212,6 +212,23 @@ def test_a_source_that_has_read_everything_is_idle_after_its_timeout(brokers: Br
     assert (soon, made.watermark) == (START + 99_000, MAX_WATERMARK)
 
 
+def test_a_source_that_was_idle_holds_the_others_again_when_records_come(brokers: Brokers) -> None:
+    """How far it is may be unknown for a while: the time before it was idle counts."""
+    others, clock = Others(), Clock()
+    others.watermark = MAX_WATERMARK
+    made = grouped(brokers, others, clock)
+    made.cap({A: 99}, brokers.ends)
+    made.cap({A: 100}, {A: 100})
+    clock.now += 31
+    made.cap({A: 100}, {A: 100})
+    assert made.watermark == MAX_WATERMARK
+
+    brokers.logs = {A: [*brokers.logs[A], START + 100_000]}
+    made.cap({A: 100}, {A: 101})
+
+    assert made.watermark == START + 99_000
+
+
 @pytest.mark.parametrize("is_batch", [False, True])
 def test_alignment_of_a_source_without_event_times_is_refused(
     tmp_path: Path, *, is_batch: bool

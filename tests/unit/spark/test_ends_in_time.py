@@ -198,3 +198,17 @@ def test_a_query_that_ends_by_itself_waits_for_ends_until_its_deadline() -> None
 
     with pytest.raises(DiscoveryError, match=r"ends of 2 splits unknown after 20 s, e\.g\. .*: no"):
         cluster.ends.get_all([A, B], timeout=20.0)
+
+
+def test_a_split_that_left_is_not_silent_any_more(clock: Clock) -> None:
+    """Its cluster did not answer for it, and fails now as a whole."""
+    cluster = Cluster()
+    cluster.error = refusal("NoLeader", answers={A: SplitEnd(end=7)})
+    cluster.get(A, B)
+    assert cluster.ends.silent == {B}
+
+    cluster.error = refusal("Down")
+    clock.now += 2.0
+    cluster.get(A)
+
+    assert cluster.ends.silent == {A}

@@ -14,6 +14,7 @@ from balanced_source.api import Problem
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ConnectorError, FatalProblemError
+from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
@@ -180,3 +181,13 @@ def test_a_query_that_is_finished_reports_that_at_once(
         assert runtime.is_finished(base)
     assert not runtime._is_urgent
     assert len(channel.reports) == count
+
+
+def test_settings_without_an_assignment_are_an_error(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
+    with pytest.raises(ChannelError):
+        runtime.settings(timeout=0.0)
+
+    channel.publish(Assignment(epoch=1, parallelism=1, settings={"tapes": {}}))
+    assert runtime.settings(timeout=0.0) == {"tapes": {}}
