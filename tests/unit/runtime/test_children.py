@@ -11,8 +11,13 @@ from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase
 from balanced_source.reasons import Reason
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import INCARNATION_ANNOTATION
+from balanced_source_operator.resources.kinds import (
+    DRAIN_ANNOTATION,
+    INCARNATION_ANNOTATION,
+    KUBEFLOW_APPLICATION,
+)
 from balanced_source_operator.runtime.children import Children
+from balanced_source_operator.runtime.former_application import FormerApplication
 from support.builders import spark_application
 
 MISSING = Reason.OWNER_REFERENCE_MISSING
@@ -76,3 +81,23 @@ def test_a_host_that_is_gone_leaves_the_problems_of_the_others() -> None:
     assert [problems.get(key) is None for key in keys] == [False, True]
     children("0", problems=problems).forget()
     assert [problems.get(key) is None for key in keys] == [True, True]
+
+
+def test_a_drain_attempt_gets_the_settings_of_the_last_application_that_has_registered() -> None:
+    """Beside it there may be an attempt before it, and one that has never registered."""
+    drain = started_after(1, "orders-9")
+    drain["metadata"]["annotations"][DRAIN_ANNOTATION] = "true"
+    worked, never = started_after(2), started_after(3, "orders-2")
+    for application in (drain, worked, never):
+        application["kind"] = KUBEFLOW_APPLICATION.kind
+        application["apiVersion"] = KUBEFLOW_APPLICATION.api_version
+        application["spec"] = {"of": application["metadata"]["name"]}
+    former, host = FormerApplication(), HostState(incarnation=3)
+
+    former.note([drain, worked, never], None)
+    assert former.drain_attempt(drain["metadata"]) is None, "no host is known"
+    former.note([drain, never, worked], host)
+    made = former.drain_attempt(drain["metadata"])
+
+    assert made is not None
+    assert made[1]["spec"]["of"] == "orders-1"
