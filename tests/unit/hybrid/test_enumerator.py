@@ -169,6 +169,10 @@ def test_a_split_of_a_former_part_is_read_on_where_its_reader_has_let_go() -> No
     assert context.state.splits == {former(enumerator, 0).split_id: former(enumerator, 0, at=1)}, (
         "the other one is not known"
     )
+    assert enumerator.part.snapshot_state().pending == {own.split_id[1:]: own.split}
+    before = enumerator.part.snapshot_state()
+    enumerator.handle_revoked([former(enumerator, 5)])
+    assert enumerator.part.snapshot_state() is before
 
 
 def test_of_splits_that_come_back_only_unread_ones_are_read_again() -> None:

@@ -224,3 +224,15 @@ def test_what_a_pattern_remembers_of_names_is_bounded() -> None:
 
     assert len(found._reading) <= 4096
     assert not found.matches("x")
+
+
+def test_what_a_pattern_remembers_of_its_states_is_bounded() -> None:
+    """Each name of twenty letters leads such a pattern into other sets of states."""
+    found, chance = compiled("(a|b)*a(a|b){20}"), random.Random(3)
+
+    for _ in range(40):
+        found.matches("".join(chance.choices("ab", k=249)))
+
+    assert len(found._seen) <= 4096
+    assert found.matches("a" * 21)
+    assert not found.matches("b" + "b" * 20)

@@ -56,3 +56,17 @@ def test_requests_of_unknown_readers_are_ignored(monkeypatch: pytest.MonkeyPatch
     scene.report({7: 1})
 
     assert scene.asked == []
+
+
+def test_a_reader_that_was_told_of_the_end_is_not_heard_again_after_a_restart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its report is older than that word, and the new operator has asked nothing yet."""
+    scene = Scene(monkeypatch)
+    scene.report({0: 1, 1: 1})
+    scene.asked.clear()
+    scene.coordinator._context.asked = {}
+
+    scene.report({1: 1})
+
+    assert scene.asked == []
