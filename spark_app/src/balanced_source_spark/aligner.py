@@ -195,7 +195,8 @@ class Aligner:
         """Splits that count: of a cluster that does not answer only until it is idle, too."""
         now = self._clock()
         self._silent_since = {s: self._silent_since.get(s, now) for s in ends if s not in answers}
-        return {s for s in ends if now - self._silent_since.get(s, now) < self._idle_timeout}
+        # Not by the time alone: where no split is waited for, the timeout is 0.
+        return {s for s in ends if s in answers or now - self._silent_since[s] < self._idle_timeout}
 
     def _note_idle(self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]) -> None:
         now = self._clock()

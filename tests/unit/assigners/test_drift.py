@@ -2,6 +2,7 @@
 
 import math
 import random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -62,6 +63,18 @@ def test_each_rebalance_makes_the_next_one_wait_longer() -> None:
     assert day.watch.pause == 2 * POLICY.min_interval
 
 
+def test_former_readers_of_moved_splits_are_remembered() -> None:
+    """A split that goes back needs more evidence: that is what following noise looks like."""
+    day = Day(true=lambda i, now: uneven(i, now, doubles_at=3600.0), noise=QUIET).run(3600.0)
+    while not day.moves and day.now < 3 * 3600:
+        day.run(STEP)
+
+    assert {s: left for s, (left, _) in day.watch.former.items()} == {
+        s: former for _, s, former, _ in day.moves
+    }
+    assert {at for _, at in day.watch.former.values()} == {day.now}
+
+
 def test_an_uneven_start_is_corrected_under_noise_that_leaves_it_visible() -> None:
     """Owners of the morning, when all splits had the same rate."""
     day = Day(true=lambda _i, _now: 100.0, noise=noise_shapes(2)["ten minutes"])
@@ -118,6 +131,31 @@ def test_a_trial_ends_when_owners_change_for_another_reason() -> None:
     del owners[next(iter(watch.proposal.moves))]
     watch = looked(watch, owners, 120.0)
     assert watch.proposal is None or watch.proposal.owners == owners
+
+
+class Asked(LoadAwareAssigner):
+    """Counts how often it is asked for moves, and has none."""
+
+    asked: ClassVar[int] = 0
+
+    def place(self, placement: Placement) -> dict[SplitId, int]:
+        type(self).asked += 1
+        return {}
+
+
+def test_moves_that_gain_too_little_are_asked_for_again_at_every_second_look() -> None:
+    """A look is cheap, and an answer of the assigner is not."""
+    owners = dict.fromkeys(split_ids(4), 0)
+    question = Placement(parallelism=2, owners=owners, may_move=True)
+    watch, asked = DriftWatch(changed_at=-1e6), []
+    for look in range(6):
+        now = look * POLICY.min_interval / 10
+        assert watch.is_look_due(POLICY, now)
+        watch, _ = watch.look(POLICY, Asked(), question, positions={}, now=now)
+        assert not watch.is_look_due(POLICY, now + POLICY.min_interval / 10 - 1)
+        asked.append(Asked.asked)
+
+    assert asked == [1, 1, 2, 2, 3, 3]
 
 
 def test_the_pause_is_short_again_after_a_calm_period() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
 from balanced_source.assigners import LoadAwareAssigner, Placement, RoundRobinAssigner, place
-from balanced_source.assigners._weights import lower_bound
+from balanced_source.assigners._weights import WeightTable, lower_bound
 from balanced_source.errors import ContractViolationError
 from support.placements import WEIGHTS, loads, optimum, placements, shuffled, split_ids
 
@@ -228,3 +228,35 @@ def test_an_invalid_weight_is_rejected(weight: Any) -> None:
             ASSIGNER,
             Placement(parallelism=2, pending=split_ids(1), weights={("c", "t0", 0): weight}),
         )
+
+
+def test_equal_weights_are_in_the_order_of_their_ids() -> None:
+    """Whatever the order of the question is, the heaviest come first."""
+    ids = [("c", "t", number) for number in (3, 1, 2, 0)]
+
+    table = WeightTable.of(list(ids), {ids[2]: 5.0, ids[0]: 1.0, ids[1]: 1.0, ids[3]: 1.0})
+    same = WeightTable.of(list(ids), {})
+
+    assert [ids[split] for split in table.order] == [
+        ("c", "t", 2),
+        ("c", "t", 0),
+        ("c", "t", 1),
+        ("c", "t", 3),
+    ]
+    assert [ids[split] for split in same.order] == sorted(ids)
+    assert table.falling == [table.weights[split] for split in table.order]
+    assert sorted(range(4), key=same.rank, reverse=True) == list(same.order)
+
+
+def test_heavy_splits_are_cut_to_the_ceiling_and_all_others_stay() -> None:
+    ids = [("c", "t", number) for number in range(5)]
+    table = WeightTable(ids, [10, 50, 20, 70, 5])
+
+    clipped = table.clipped(20)
+
+    assert clipped.weights == [10, 20, 20, 20, 5]
+    assert list(clipped.order) == [1, 2, 3, 0, 4], "equal ones in the order of their ids"
+    assert list(clipped.falling) == [20, 20, 20, 10, 5]
+    assert table.clipped(70) is table
+    assert table.heavier_than(19) == [3, 1, 2]
+    assert table.loads([0, 1, 0, 1, 2], 3) == [30, 120, 5]

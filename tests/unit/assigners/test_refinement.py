@@ -131,6 +131,40 @@ def test_only_readers_above_the_ceiling_give_and_only_those_below_take() -> None
     assert steps[-1].largest == 12
 
 
+def test_readers_that_can_give_nothing_count_in_the_largest_load() -> None:
+    """Their only splits are heavier than what any other reader may take."""
+    weights, owners = [100, 90, *[10] * 5], [0, 1, *[2] * 5]
+
+    steps = levelled(held(weights, owners, 4), ceiling=30)
+
+    assert [step.largest for step in steps] == [100, 100]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=1, max_size=12),
+    st.integers(1, 80),
+)
+def test_each_step_of_levelling_says_what_the_largest_load_is_after_it(
+    case: list[tuple[int, int]], ceiling: int
+) -> None:
+    weights, owners = [weight for weight, _ in case], [owner for _, owner in case]
+
+    for step in levelled(held(weights, owners, 4), ceiling=ceiling):
+        owners = after(owners, step)
+        assert step.largest == max(loads(weights, owners, 4))
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_few_and_many_splits_leave_their_reader_alike(count: int) -> None:
+    weights, owners = [1] * 100, [0] * 100
+    found = held(weights, owners, 2)
+
+    levelled(found, ceiling=100 - count)
+
+    assert [len(places) for places in found.places] == [100 - count, count]
+    assert sorted(place for places in found.places for place in places) == list(range(100))
+
+
 @given(weighed, st.integers(0, 120))
 def test_loads_of_readers_follow_the_moves(case: list[tuple[int, int]], ceiling: int) -> None:
     weights, owners = [weight for weight, _ in case], [owner for _, owner in case]

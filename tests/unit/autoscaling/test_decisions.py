@@ -183,6 +183,18 @@ def test_a_hot_split_is_named_and_does_not_add_readers_endlessly() -> None:
     assert source.readers <= 12, "one for each split at most"
 
 
+@pytest.mark.parametrize("readers", [6, 8, 12])
+def test_a_hot_split_takes_no_reader_away(readers: int) -> None:
+    """Four readers would do beside it, but the backlog is not read yet."""
+    source = measured(readers=6)
+    source.readers = readers
+
+    source.run(300, 200, hot=160)
+
+    assert source.reason is Reason.HOT_SPLIT
+    assert source.readers == readers
+
+
 def test_readers_that_share_splits_have_no_hot_split() -> None:
     policy = replace(POLICY, shares_splits=True)
     source = Source(policy=policy)

@@ -66,6 +66,16 @@ def test_streams_on_one_cluster_are_read_together_and_inactive_clusters_are_not(
     assert found["west"].subscriber == TopicList(("clicks", "orders-v2"))
 
 
+def test_a_cluster_without_a_chosen_stream_does_not_belong_to_the_source() -> None:
+    """It is neither read nor kept for a return."""
+    found = source_of(spec({"streams": ["clicks"]}), yaml.safe_dump(METADATA))
+
+    assert [cluster.name for cluster in found.clusters] == ["west"]
+    assert [cluster.name for cluster in found.inactive] == ["old"]
+    other = source_of(spec({"streams": ["orders"]}), yaml.safe_dump(METADATA))
+    assert other.inactive == ()
+
+
 @pytest.mark.scenario("D7")
 def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
     """Nothing happens then: the coordinator compares sources as values."""

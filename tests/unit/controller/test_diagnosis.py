@@ -161,6 +161,41 @@ def test_an_out_of_memory_kill_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("state", ["state", "lastState"])
+@pytest.mark.parametrize(
+    ("ended", "says"),
+    [
+        ({"reason": "OOMKilled", "exitCode": 0}, "OOMKilled (exit code 0): raise spec"),
+        ({"reason": "Error", "exitCode": 2}, "Error (exit code 2)"),
+        ({"exitCode": 2}, "Error (exit code 2)"),
+        ({"reason": "Completed", "exitCode": 0}, ""),
+        ({"reason": "Completed"}, ""),
+    ],
+)
+def test_a_container_that_ended_with_an_error_is_named(
+    state: str, ended: dict[str, Any], says: str
+) -> None:
+    """The kubelet kills a child process of a container that ends with 0 all the same."""
+    killed = pod(terminated=ended, phase="Failed")
+    (container,) = killed["status"]["containerStatuses"]
+    container[state] = container.pop("state")
+
+    words = problem(decided("PENDING_RERUN", killed))[1]
+
+    assert says in words
+    assert ("pod orders-1-driver" in words) is bool(says)
+
+
+def test_an_evicted_driver_is_named_with_the_message_of_the_kubelet() -> None:
+    evicted = pod(phase="Failed", reason="Evicted", message="The node was low on memory")
+    silent = pod(phase="Failed", reason="Evicted")
+
+    words = problem(decided("PENDING_RERUN", evicted))[1]
+
+    assert "pod orders-1-driver: Evicted: The node was low on memory" in words
+    assert "pod orders-1-driver: Evicted" in problem(decided("PENDING_RERUN", silent))[1]
+
+
 def test_the_last_words_of_a_driver_are_in_the_message_without_secrets() -> None:
     reason = "spec.application.pipeline.sink.options: the option path is missing. Set it"
     ended = {"reason": "Error", "exitCode": 1, "message": f"{reason} password=hunter2\nTraceback"}

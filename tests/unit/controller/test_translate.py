@@ -139,14 +139,27 @@ def test_rebalancing_modes() -> None:
     [
         ({"strategy": "Hash", "rebalance": {"mode": "Drift"}}, "spec.assignment.rebalance.mode"),
         (
-            {"rebalance": {"mode": "Drift", "minInterval": "1s"}},
-            "spec.assignment.rebalance.minInterval",
+            {"rebalance": {"mode": "Drift", "minInterval": "29s"}},
+            "spec.assignment.rebalance.minInterval: at least 30s",
         ),
     ],
 )
 def test_rebalancing_that_cannot_be_is_refused(assignment: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidSpecError, match=field):
         to_source(make_spec(assignment=assignment))
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        {"strategy": "Hash", "rebalance": {"mode": "OnRescale"}},
+        {"rebalance": {"mode": "Drift", "minInterval": "30s"}},
+    ],
+)
+def test_rebalancing_at_the_limits_is_accepted(assignment: dict[str, Any]) -> None:
+    policy = to_source(make_spec(assignment=assignment)).rebalance_policy
+
+    assert policy.mode.value == assignment["rebalance"]["mode"]
 
 
 def test_the_kind_of_a_source_is_fixed() -> None:

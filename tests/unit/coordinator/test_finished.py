@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import SplitId
+from balanced_source.api import STOP, SplitId
 from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
+from balanced_source.connectors.kafka import KafkaPartitionSplit
+from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.coordinator.finished import newly_finished
+from balanced_source.documents.report import HostReport
+from balanced_source.lifecycles import HostPhase
 from support.stage import Stage, bounded_source, splits
+from support.world import kafka_source
 
 
 @pytest.fixture
@@ -65,3 +71,38 @@ def test_a_finished_split_is_reported_again_after_an_operator_restart(
     stage.operator_starts().adopts().adopts()
 
     assert told == [splits("t", 4), splits("t", 4)]
+
+
+@pytest.mark.parametrize(
+    ("stop", "found", "position", "is_finished"),
+    [
+        (9, None, 9, True),
+        (9, None, 8, False),
+        (9, 5, 8, False),
+        (None, 9, 9, True),
+        (None, 9, 8, False),
+        (None, None, 9, False),
+        (None, 0, 0, True),
+        (None, 1, 0, False),
+    ],
+)
+def test_a_split_is_finished_at_its_own_stop_or_at_the_one_that_its_reader_has_found(
+    stop: int | None, found: int | None, position: int, *, is_finished: bool
+) -> None:
+    split_id: SplitId = ("c", "t", 0)
+    split = KafkaPartitionSplit(cluster="c", topic="t", partition=0, offset=0, stopping_offset=stop)
+    report = HostReport(
+        incarnation=1,
+        positions={split_id: position, ("c", "t", 7): 99},
+        attributes={} if found is None else {split_id: {STOP: found}},
+    )
+    host = HostState(report=report, phase=HostPhase.ACTIVE, known_from=1)
+    state = CoordinatorState(
+        epoch=1, hosts={"0": host}, owners={split_id: 0}, splits={split_id: split}
+    )
+
+    told = newly_finished(state, bounded_source(), report, ())
+
+    assert told == ([split_id] if is_finished else [])
+    assert newly_finished(state, bounded_source(), report, told) == []
+    assert newly_finished(state, kafka_source(), report, ()) == [], "its splits never end"

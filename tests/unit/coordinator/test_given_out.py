@@ -5,13 +5,22 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import STOP, Source, SourceSplit, SplitsAssignment
+from balanced_source.api import (
+    STOP,
+    ReaderInfo,
+    Source,
+    SourceEvent,
+    SourceSplit,
+    SplitsAssignment,
+)
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
     Checkpoint,
+    CoordinatorState,
     SourceCoordinator,
     state_codec,
 )
+from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.view import digest_of_settings
 from balanced_source.errors import ContractViolationError
 from support.numbers_source import NumbersSource
@@ -112,3 +121,20 @@ def test_settings_of_readers_have_the_kind_as_their_key() -> None:
 
     with pytest.raises(ContractViolationError, match=r"reader_settings .* keys world.*'tapes'"):
         digest_of_settings(Other())
+
+
+def test_events_go_to_registered_readers_only() -> None:
+    context: CoordinatorContext[Any] = CoordinatorContext(CoordinatorState())
+    context.set_readers({0: ReaderInfo(subtask_id=0)})
+
+    context.send_event_to_reader(0, SourceEvent(name="hello"))
+    context.send_event_to_reader(0, SourceEvent(name="again"))
+    for tell in (
+        lambda: context.send_event_to_reader(7, SourceEvent(name="hello")),
+        lambda: context.signal_no_more_splits(7),
+    ):
+        with pytest.raises(ContractViolationError, match="reader 7 is not registered"):
+            tell()
+
+    assert [(e.number, e.event.name) for e in context.state.outbox] == [(1, "hello"), (2, "again")]
+    assert context.state.no_more_splits == frozenset()

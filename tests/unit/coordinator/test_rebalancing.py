@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
+
 from balanced_source.api import RebalanceMode, RebalancePolicy, SplitId
 from balanced_source.assigners import LoadAwareAssigner, imbalance
 from balanced_source.connectors.kafka import KafkaSource
@@ -188,3 +190,25 @@ def test_a_source_that_does_not_look_at_loads_does_not_observe_them() -> None:
     reading = Reading(kafka_source()).passes(120)
 
     assert reading.stage.state.loads.observations == {}
+
+
+def test_splits_of_removed_readers_come_back_in_the_order_of_the_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The outcome does not depend on the order in which splits were assigned."""
+    stage = Stage(readers=8, hosts=1).topic("t", 8).running()
+    for number, split_id in enumerate(sorted(stage.owners)):
+        stage.moves(split_id, 7 - number)
+    enumerator: Any = stage.operator.coordinator.enumerator
+    enumerator.source = stage.operator.source
+    take_back, asked = enumerator.add_splits_back, list[int]()
+
+    def noted(splits: Any, subtask_id: int) -> None:
+        asked.append(subtask_id)
+        take_back(splits, subtask_id)
+
+    monkeypatch.setattr(enumerator, "add_splits_back", noted)
+
+    stage.rescales(4)
+
+    assert asked == [4, 5, 6, 7]

@@ -23,11 +23,15 @@ def test_few_splits_have_a_lag_each_and_unknown_stays_unknown() -> None:
 
 
 def test_many_splits_have_a_lag_per_reader() -> None:
-    readers = {0: 7, 1: None}
+    readers = {1: None, 0: 7}
     metrics = to_metrics(splits(MOST_SPLITS + 1), readers)
 
     assert from_metrics(metrics) == Lags(readers=readers)
     assert metrics == {"readerLags": [[0, 7], [1, None]]}
+
+
+def test_the_most_splits_that_have_a_lag_each() -> None:
+    assert from_metrics(to_metrics(splits(MOST_SPLITS), {0: 1})) == Lags(splits=splits(MOST_SPLITS))
 
 
 def test_a_source_without_splits_says_nothing() -> None:

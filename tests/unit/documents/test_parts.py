@@ -143,6 +143,31 @@ def test_the_number_that_was_given_back_last_is_taken_last() -> None:
     assert [ref.number for refs in (first, second, third) for ref in refs] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("named", "expected"), [((), [0, 1]), ((2, 5), [6, 7]), ((5, 2), [6, 7]), ((3, 15), [0, 1])]
+)
+def test_new_parts_come_behind_the_newest_stored_one(
+    named: tuple[int, ...], expected: list[int]
+) -> None:
+    """A late reader may still read the parts of the former head."""
+    parts = [Part(digest=digest, data=b"x") for digest in ("a", "b")]
+
+    refs = allocate(parts, [PartRef(number, f"former {number}") for number in named])
+
+    assert refs == tuple(
+        PartRef(number, digest) for number, digest in zip(expected, "ab", strict=True)
+    )
+
+
+@pytest.mark.parametrize(("size", "is_plain"), [(99, True), (100, True), (101, False)])
+def test_a_small_document_is_stored_as_text(size: int, *, is_plain: bool) -> None:
+    """People can read it with kubectl."""
+    blob = storage.pack("é" * (size // 2) + "a" * (size % 2))
+
+    assert bool(blob.data) is is_plain
+    assert bool(blob.binary) is not is_plain
+
+
 def test_a_document_of_exactly_the_limit_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     document = text(500)
     size = len(storage.compress(document))

@@ -3,10 +3,12 @@
 import hashlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from balanced_source.documents import columns, parts
+from balanced_source.documents import assignment, columns, parts
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.envelope import DocumentKind, decode, encode
 from balanced_source.documents.environment import (
     PREFIX,
@@ -15,7 +17,7 @@ from balanced_source.documents.environment import (
     to_variables,
 )
 from balanced_source.documents.journal import JournalPoint, point_from_json, point_to_json
-from balanced_source.documents.report import MILLIS_BEHIND, millis_behind
+from balanced_source.documents.report import MILLIS_BEHIND, millis_behind, records_behind
 from balanced_source.documents.storage import base_of
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import CorruptDocumentError
@@ -91,6 +93,8 @@ def test_a_split_without_a_known_end_gets_its_stop_when_it_is_read() -> None:
 
     assert with_ends(offset) == {A: {STOP: 7}, B: {STOP: 3}}
     assert with_ends(StreamOffset(epoch=1, positions={A: 7})) == {}
+    empty = StreamOffset(epoch=1, positions={A: None}, attributes={A: {"zone": 1}}, journal=point)
+    assert with_ends(empty) == {A: {"zone": 1, STOP: 0}}, "nothing was ever in it"
 
 
 def test_splits_that_are_held_are_written_only_where_there_are_some() -> None:
@@ -101,3 +105,28 @@ def test_splits_that_are_held_are_written_only_where_there_are_some() -> None:
     assert "held" not in point_to_json(point)
     assert point_from_json(point_to_json(point)) == point
     assert point_from_json(point_to_json(held)) == held
+
+
+@pytest.mark.parametrize(
+    ("lags", "together"),
+    [((), None), ((3,), 3), ((3, 0, 4), 7), ((3, None), None), ((None,), None)],
+)
+def test_the_lag_of_all_hosts_is_known_if_that_of_each_is(
+    lags: tuple[int | None, ...], together: int | None
+) -> None:
+    """A sum over some of the hosts would look as if the source had caught up."""
+    reports = [make_report(lag=lag) for lag in lags]
+
+    assert records_behind(reports) == together
+    assert records_behind([*reports, None]) is None
+
+
+def test_hosts_are_written_in_their_order() -> None:
+    """Equal assignments have equal texts, whatever the order of a set is."""
+    names = [str(number) for number in range(9)]
+    written: Any = assignment.to_json(
+        Assignment(epoch=1, parallelism=1, idle_hosts=frozenset(reversed(names)))
+    )
+
+    assert written["idleHosts"] == names
+    assert "idleHosts" not in assignment.to_json(Assignment(epoch=1, parallelism=1))

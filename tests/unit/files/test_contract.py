@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from balanced_source.api import AsyncCall, SplitId
 from balanced_source.connectors.files import (
     BlockSplit,
@@ -12,6 +14,7 @@ from balanced_source.connectors.files import (
     ListFiles,
     page_of,
 )
+from balanced_source.errors import ContractViolationError
 from balanced_source.testing.enumerator import EnumeratorContract
 from balanced_source.testing.serializer import SerializerContract, split_serializer
 
@@ -51,3 +54,9 @@ def test_a_block_at_an_unknown_position_is_read_from_its_beginning() -> None:
     block = BlockSplit(file=LISTED[0], begin=10, offset=12, stop=20)
 
     assert (block.at(None).offset, block.at(15).offset) == (10, 15)
+
+
+@pytest.mark.parametrize("split_id", [("other", "/in/0", 0), ("files", "/in/0", "0")])
+def test_an_id_that_does_not_name_a_block_of_a_file_is_a_mistake(split_id: SplitId) -> None:
+    with pytest.raises(ContractViolationError, match="is not a block of a file"):
+        SOURCE.create_split(split_id, None, {"id": "1000000000-25", "stop": 20})

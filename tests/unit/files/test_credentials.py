@@ -1,11 +1,13 @@
 """Credentials of an object store come from the Secret that the source names."""
 
+import sys
 from collections.abc import Mapping
 
 import pytest
 
+from balanced_source.connectors.files.settings import Store
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters.files.stores import credentials_of
+from balanced_source_adapters.files.stores import LocalStore, credentials_of, store_of
 
 KEYS = {"accessKeyId": "AKIA", "secretAccessKey": "hidden-value"}
 
@@ -52,3 +54,14 @@ def test_a_secret_that_is_missing_or_lacks_a_key_is_named(
         credentials_of("store", Secrets(given))
 
     assert str(caught.value) == message
+
+
+def test_a_store_of_objects_needs_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
+
+    assert isinstance(store_of(Store(), ("/in",), Secrets(None)), LocalStore)
+    with pytest.raises(
+        RefusedDiscoveryError,
+        match=r"listed by pyarrow, which is missing: install balanced-source\[spark\]",
+    ):
+        store_of(Store(), ("s3://bucket/in",), Secrets(None))

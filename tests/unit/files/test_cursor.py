@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from balanced_source.connectors.files import Cursor, File, take
 from balanced_source.connectors.files import cursor as module
-from balanced_source.connectors.files.cursor import Extent
+from balanced_source.connectors.files.cursor import Counter, Extent, Seen
+from balanced_source.connectors.files.sifting import Nearest
 from balanced_source.errors import CorruptDocumentError
 
 SECOND = 1_000_000_000
@@ -117,6 +119,29 @@ def test_a_late_file_is_counted_even_if_the_page_before_was_cut() -> None:
 
     assert found == late
     assert cursor.late == 0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    rounds=st.lists(st.lists(st.integers(0, 60), max_size=12, unique=True), max_size=4),
+    limit=st.integers(1, 5),
+    random=st.randoms(use_true_random=False),
+)
+def test_the_order_of_a_listing_does_not_matter(
+    rounds: list[list[int]], limit: int, random: Random
+) -> None:
+    """Stores list by name, by time or in no order."""
+    there: dict[str, File] = {}
+    cursor = Cursor()
+    for times in rounds:
+        there |= {str(at): file(str(at), at, size=random.randint(1, 2)) for at in times}
+        listed = sorted(there.values())
+        shuffled = random.sample(listed, len(listed))
+
+        page = take(cursor, shuffled, limit=limit, late=LATE, ends=False)
+
+        assert page == take(cursor, listed, limit=limit, late=LATE, ends=False)
+        cursor = page.cursor
 
 
 @settings(max_examples=100, deadline=None)
@@ -237,6 +262,33 @@ def test_the_state_does_not_grow_once_the_window_is_full() -> None:
         sizes.append(len(json.dumps(cursor.to_json())))
 
     assert max(sizes[5:]) < min(1.1 * sizes[4], 1024 * 1024)
+
+
+def test_equal_cursors_give_equal_documents() -> None:
+    """Whatever the order is in which files were found: a state is stored when it has changed."""
+    first, second = file("a", 3), file("b", 2)
+    seen = {cursor_hash: Seen(one.modified, 7) for cursor_hash, one in ((5, first), (9, second))}
+    counters = {3: Counter(1, 4), 2: Counter(2, 8)}
+    one = Cursor(window=seen, before=counters)
+    other = Cursor(window=dict(reversed(seen.items())), before=dict(reversed(counters.items())))
+
+    assert json.dumps(one.to_json()) == json.dumps(other.to_json())
+    assert after(one) == one
+
+
+def test_a_long_listing_keeps_only_the_first_files() -> None:
+    """Whatever the order of the listing is."""
+    found = Nearest(keep=3)
+    for number in range(50, 0, -1):
+        found.add(file(f"{number:02}", number))
+        assert len(found._files) <= 6
+    for number in range(51, 90):
+        found.add(file(f"{number:02}", number))
+
+    assert found.files == [file(f"{number:02}", number) for number in (1, 2, 3)]
+    assert len(found._files) == 3
+    assert (found.newest, found.lowest) == (89 * SECOND, "/data/01")
+    assert (Nearest(3).newest, Nearest(3).lowest) == (-(2**63), None)
 
 
 @pytest.mark.parametrize(

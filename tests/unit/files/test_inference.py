@@ -145,3 +145,14 @@ def test_a_schema_that_cannot_be_inferred_is_reported(tmp_path: Path) -> None:
         "subscription": {"topics": ["t"]},
     }
     assert "has no schema" in refusal(tmp_path, {"kafka": kafka})
+
+
+def test_columns_cannot_be_inferred_without_pyarrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.json").write_text('{"id": 1}')
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+    said = refusal(tmp_path, {"files": {"paths": [str(tmp_path)], "format": "Json"}})
+
+    assert "pyarrow is missing: install balanced-source[spark]" in " ".join(said.split())

@@ -1,6 +1,7 @@
 """Alignment by admission, on simulated logs: no one runs ahead, no one waits forever."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,31 @@ def test_watermarks_are_those_of_the_next_record() -> None:
     answers = {A: RecordTime(offset=3, time=700), B: RecordTime(offset=9, time=900)}
 
     assert watermarks(500, {A: 3, B: 4}, {A: 10, B: 10}, answers) == {A: 700, B: 500}
+
+
+def test_only_splits_that_may_be_behind_hold_the_others() -> None:
+    """What is admitted of A is read, so A is ahead; B is read to its end and may get old records.
+
+    So no time is known until B is idle, or has one.
+    """
+    positions, ends = {A: 3, B: 5}, {A: 9, B: 5}
+    answers = {A: RecordTime(offset=2, time=70), B: None}
+
+    def found(**changes: Any) -> int | None:
+        values: dict[str, Any] = {"last_seen": {}, "idle": (), **changes}
+        return slowest(10, positions, ends, answers, **values)
+
+    assert found() is None
+    assert found(last_seen={B: 40}) == 40
+    assert found(last_seen={A: 20, B: 40}) == 40, "A is ahead of what is admitted"
+    assert found(idle=[B]) == MAX_WATERMARK
+    assert found(idle=[A], last_seen={B: 40}) == 40
+
+
+def test_a_split_that_is_not_read_up_to_the_aligned_time_holds_all_others() -> None:
+    positions, ends = {A: 1, B: 5}, {A: 9, B: 9}
+    answers = {A: RecordTime(offset=2, time=70), B: RecordTime(offset=5, time=60)}
+
+    assert slowest(10, positions, ends, answers, last_seen={}, idle=()) is None
+    assert slowest(10, {A: 2, B: 5}, ends, answers, last_seen={}, idle=()) == 60
+    assert watermarks(10, positions, ends, answers) == {A: 10, B: 60}

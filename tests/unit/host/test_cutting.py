@@ -135,3 +135,31 @@ def test_ranges_whose_positions_are_texts_stay_with_their_owner() -> None:
     assert after[0] == (texts, SplitRange(split_id=("k", "t", 1), start=0, end=50))
     assert after[1] == (SplitRange(split_id=("k", "t", 1), start=50, end=100),)
     assert equalise({0: [texts], 1: []}, max_records=1) == {0: (texts,), 1: ()}
+
+
+def test_the_fullest_reader_fills_the_emptiest_one_first() -> None:
+    """The owner keeps the part that begins where the split stands."""
+
+    def piece(number: int, start: int, end: int) -> SplitRange:
+        return SplitRange(split_id=("k", "t", number), start=start, end=end)
+
+    before = {
+        0: [piece(0, 0, 100), piece(1, 0, 40)],
+        1: [piece(2, 0, 30)],
+        2: [],
+        3: [piece(3, 0, 70)],
+    }
+
+    assert equalise(before, max_records=1) == {
+        0: (piece(0, 0, 40), piece(1, 0, 20)),
+        1: (piece(2, 0, 30), piece(1, 20, 40), piece(3, 60, 70)),
+        2: (piece(0, 40, 100),),
+        3: (piece(3, 0, 60),),
+    }
+
+
+def test_a_range_that_fits_moves_as_a_whole() -> None:
+    """A cut makes two readers open the same split."""
+    one, other = (SplitRange(split_id=("k", "t", n), start=0, end=50) for n in (0, 1))
+
+    assert equalise({0: [one, other], 1: []}, max_records=1) == {0: (one,), 1: (other,)}

@@ -45,6 +45,14 @@ def test_unknown_ends_are_left_out() -> None:
     assert look(StreamOffset(), {A: SplitEnd(end=9)}) == Look()
 
 
+def test_an_empty_split_ends_at_its_start() -> None:
+    """Nothing was read of it, and nothing was cut."""
+    base = StreamOffset(positions={A: None, B: 0}, attributes={B: {STOP: 7}})
+
+    assert look(base, {A: SplitEnd(end=0), B: SplitEnd(end=0)}) == Look(ends={A: 0, B: 0})
+    assert look(base, {A: SplitEnd(end=0, term=2)}) == Look(ends={A: 0}, terms={A: 2})
+
+
 READ = StreamOffset(positions={A: 5, B: 5, C: None}, terms={A: 3, B: 3})
 
 
@@ -116,6 +124,7 @@ def test_marks_are_those_of_the_splits_that_the_offset_has() -> None:
     marks = Marks(READ, [A, B, ("c", "t", 9)])
 
     assert (len(marks), list(marks)) == (2, [A, B])
+    assert [s in marks for s in (A, C, ("c", "t", 9))] == [True, True, False]
     assert marks[A] == Mark(position=5, term=3)
 
 
@@ -133,6 +142,8 @@ def test_a_deleted_split_is_a_loss_only_if_it_was_not_read_to_its_stop() -> None
 
     found = look(held, {}, deleted=[A, B, C, ("c", "gone", 0)])
 
+    one = StreamOffset(positions={A: None, B: 0}, attributes={A: {STOP: 1}, B: {STOP: 0}})
+    assert look(one, {}, deleted=[A, B]) == Look(deleted={A: 1}), "nothing was read of it"
     assert found == Look(deleted={A: 7, C: 7})
     assert found.unknown(held) == {B}
 
@@ -152,6 +163,8 @@ def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
 
     assert short.awaited(base, {}, heard=(), mute=()) == frozenset(), "none of them exists"
     assert short.awaited(base, {A: 5, B: 6, C: 5}, heard=(), mute=()) == {B}, "not read to its end"
+    unread = StreamOffset(positions={A: None, B: None})
+    assert Look().awaited(unread, {A: 1, B: 0}, heard=(), mute=()) == {A}, "nothing was read"
     assert short.awaited(base, {}, heard={A}, mute={C}) == {A, C}, "to be checked, and silent"
     assert Look(ends={A: 9}, deleted={B: 9}).awaited(base, {A: 9, B: 9}, heard=(), mute=()) == (
         frozenset()
@@ -172,3 +185,19 @@ def test_a_mark_that_was_confirmed_without_former_leaders_adds_no_empty_entry() 
     confirmed_base = with_confirmed(base, {split_id: found})
 
     assert (confirmed_base.terms, confirmed_base.term_ends) == ({split_id: 3}, {})
+
+
+def test_only_a_whole_log_that_was_checked_up_to_the_mark_is_confirmed() -> None:
+    mark = Mark(position=5, term=3)
+    whole = SplitEnd(end=9, term=4, checked=mark)
+    other = replace(mark, position=4)
+
+    assert confirmed(READ, {A: whole}) == {A: Confirmed(mark=mark, term=4, past=())}
+    for answer in (
+        replace(whole, checked=None),
+        replace(whole, cut=4),
+        replace(whole, term=None),
+        replace(whole, checked=other),
+    ):
+        assert confirmed(READ, {A: answer}) == {}
+    assert confirmed(READ, {("c", "gone", 0): whole}) == {}

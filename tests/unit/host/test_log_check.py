@@ -128,6 +128,7 @@ def test_the_cut_is_where_log_and_read_records_diverge(data: st.DataObject) -> N
                     found = check(log, mark, term, steps=99, kept=99)
                     true = agree(read, log)
                     assert found.cut == (true if true < len(read) else None)
+                    assert all(ends(log, end.term).end == end.end for end in found.past)
                 reached = (
                     found.cut
                     if found.cut is not None
@@ -160,3 +161,28 @@ def test_ends_of_leaderships_that_the_present_log_lacks_are_dropped() -> None:
     found = check(written(1, 1, 1, 1, 1), Mark(position=8, term=3, past=past), 4, kept=99)
 
     assert found == Found(3, (TermEnd(1, 5),))
+
+
+def test_an_end_exactly_where_both_logs_part_is_kept_if_a_later_leadership_ends_there() -> None:
+    """Leadership 2 wrote nothing, so the records of leadership 1 end where those of 2 do."""
+    checked = LogCheck(Mark(position=5, term=2, past=(TermEnd(1, 5),)), 3)
+
+    checked.take(TermEnd(2, 5))
+
+    assert checked.found() == Found(None, (TermEnd(1, 5), TermEnd(2, 5)))
+
+
+def test_an_end_behind_the_place_where_both_logs_part_moves_there() -> None:
+    """The present log has no records of leadership 2 behind it."""
+    checked = LogCheck(Mark(position=9, term=3, past=(TermEnd(1, 5), TermEnd(2, 7))), 4)
+
+    checked.take(TermEnd(3, 6))
+
+    assert checked.found() == Found(6, (TermEnd(1, 5), TermEnd(2, 6), TermEnd(3, 6)))
+
+
+def test_the_first_leadership_of_a_log_counts_like_any_other() -> None:
+    log = written(0, 0, 1)
+
+    assert check(log, Mark(position=2, term=0), 2) == Found(None, (TermEnd(0, 2), TermEnd(1, 3)))
+    assert check(log, Mark(position=2, term=0), 0) == Found(None, (TermEnd(0, 2),))

@@ -135,8 +135,47 @@ def test_records_of_the_micro_batch_are_unread_until_it_ends() -> None:
     assert from_metrics(seen.lags_for_report()).splits == {A: 10, B: 50, C: 15}
 
 
+def test_only_records_of_the_micro_batch_count_as_unread() -> None:
+    """It begins where the former one ended."""
+    seen = observe(offset(a=7, b=19, c=9), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})
+
+    assert from_metrics(seen.lags_for_report()).splits == {A: 3, B: 31, C: 6}
+    assert {reader: load.records for reader, load in seen.readers.items()} == {0: 4, 1: 1}
+    assert (seen.records, seen.skew) == (5, 1.6)
+
+
 def test_what_is_unread_is_unknown_where_the_lag_is() -> None:
     seen = observe(offset(a=0, b=0, c=0), offset(a=1, b=2, c=3), {A: 5, C: 3})
 
     assert seen.unread is None
     assert from_metrics(seen.lags_for_report()).splits == {A: 5, B: None, C: 3}
+
+
+def test_the_splits_that_are_furthest_behind_are_listed_first() -> None:
+    behind = {A: 5, C: 7, B: 7}
+    end = offset(a=1, b=1, c=1)
+
+    observed = observe(end, end, {}, behind)
+
+    assert observed.to_json()["millisBehind"] == 7
+    assert observed.to_json()["splitsBehind"] == [
+        {"split": ["k", "t", 1], "millisBehind": 7},
+        {"split": ["k", "u", 0], "millisBehind": 7},
+        {"split": ["k", "t", 0], "millisBehind": 5},
+    ]
+    unknown = observe(end, end, {}, {A: None, B: 3}).to_json()
+    assert (unknown["millisBehind"], unknown["splitsBehind"]) == (
+        None,
+        [{"split": ["k", "t", 1], "millisBehind": 3}],
+    )
+
+
+def test_only_some_of_the_splits_that_are_behind_are_listed() -> None:
+    behind = {("k", "t", number): number for number in range(WORST + 3)}
+    end = offset(a=1, b=1, c=1)
+
+    told = observe(end, end, {}, behind).to_json()["splitsBehind"]
+
+    assert told == [
+        {"split": ["k", "t", number], "millisBehind": number} for number in range(WORST + 2, 2, -1)
+    ]

@@ -144,3 +144,28 @@ def test_a_split_whose_end_is_unknown_does_not_count() -> None:
     held: Held = {block(0): (0, 0), block(1): (1, 0)}
 
     assert pace(held, {block(0): 100}, {0: 100.0, 1: 100.0}).positions == {block(0): 100}
+
+
+def test_only_what_is_left_of_a_split_counts_as_its_extent() -> None:
+    """Blocks of files begin far behind the start of their file."""
+    held: Held = {block(n): (n // 2, 10_000) for n in range(8)}
+    whole = dict.fromkeys(held, 10_100)
+
+    found = pace(held, whole, SPEEDS)
+
+    assert found.cut_above is None
+    assert {s: p - 10_000 for s, p in found.positions.items()} == pace(
+        HELD, WHOLE, SPEEDS
+    ).positions
+
+
+def test_the_surplus_of_a_last_reader_is_shared_by_all() -> None:
+    """Reader 3 reads on for a long time, and no split follows for the others."""
+    held: Held = {block(0): (3, 10_000)}
+
+    found = pace(held, {block(0): 10_400}, SPEEDS, no_more=tuple(SPEEDS))
+
+    assert found == Pace({block(0): 10_400}, 100)
+    assert pace(held, {block(0): 10_400}, SPEEDS, no_more=tuple(SPEEDS), may_cut=False) == Pace(
+        {block(0): 10_400}
+    )

@@ -44,7 +44,9 @@ def test_speed_follows_the_newest_tasks() -> None:
 
 
 def test_tasks_that_read_nothing_or_end_at_once_say_nothing_of_speed() -> None:
-    assert of_tasks(task(0, 3.0), task(10, 0.0)).speed is None
+    assert of_tasks(task(0, 3.0), task(10, 0.0), task(10, 0.0049)).speed is None
+    assert of_tasks(task(1, 0.005)).speed == 200
+    assert of_tasks(task(10, 1.0), task(0, 1.0)).speed == 10
 
 
 def test_a_report_lists_readers_in_whole_milliseconds() -> None:

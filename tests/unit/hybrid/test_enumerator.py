@@ -1,19 +1,28 @@
 """What the enumerator of a hybrid source says and counts, and which part gets what."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from balanced_source.api import Json, SourceEvent, SwitchPosition
+from balanced_source.api import (
+    Boundedness,
+    Json,
+    ReaderInfo,
+    RebalanceCause,
+    SourceEvent,
+    SplitId,
+    SwitchPosition,
+)
 from balanced_source.connectors.hybrid import HybridSource, checked_hybrid
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
 from balanced_source.connectors.hybrid.values import HybridSplit, HybridState
 from balanced_source.connectors.pull import PullState
-from balanced_source.coordinator import CoordinatorState, ExecuteCall, ReportFact
+from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState, ReportFact
 from balanced_source.coordinator.context import CoordinatorContext
-from support.hybrid_world import TIME, MeasuredLists, answer, two_parts
+from balanced_source.errors import ContractViolationError, InvalidSpecError
+from support.hybrid_world import TIME, AssignedLists, MeasuredLists, answer, two_parts
 from support.pull_source import NumberLists, Numbers
 
 
@@ -110,3 +119,234 @@ def test_what_readers_ask_for_adds_up_over_the_parts() -> None:
     enumerator.handle_split_requests({0: 3}, None)
 
     assert enumerator.asked == {0: 5, 1: 1}
+
+
+def with_readers(
+    enumerator: HybridSplitEnumerator, *readers: ReaderInfo[HybridSplit], **changes: Any
+) -> CoordinatorContext[Any]:
+    """Two readers have registered, and the enumerator has not been called since."""
+    context: Any = enumerator.context
+    context.state = CoordinatorState(parallelism=2, hosts={"0": HostState()}, **changes)
+    known: dict[int, ReaderInfo[HybridSplit]] = {n: ReaderInfo(subtask_id=n) for n in (0, 1)}
+    context.set_readers({**known, **{reader.subtask_id: reader for reader in readers}})
+    return context
+
+
+def former(enumerator: HybridSplitEnumerator, number: int, *, at: int = 0) -> HybridSplit:
+    part = enumerator.source.names[0]
+    return HybridSplit(part=part, split=Numbers(name=f"list-{number}", number=at, stop=2))
+
+
+def present(enumerator: HybridSplitEnumerator, number: int, *, at: int = 0) -> HybridSplit:
+    return HybridSplit(
+        part=enumerator.name, split=Numbers(name=f"list-{number}", number=at, stop=2)
+    )
+
+
+def test_a_rebalance_gives_out_what_came_back_of_all_parts() -> None:
+    """The readers with the fewest splits get it, whichever part these are of."""
+    enumerator = in_second_part(leftovers=2, pending=0)
+    owned = present(enumerator, 7)
+    context = with_readers(enumerator, owners={owned.split_id: 0}, splits={owned.split_id: owned})
+    back = present(enumerator, 8, at=1)
+    enumerator.add_splits_back([back], 0)
+
+    enumerator.rebalance(RebalanceCause.RESCALE)
+
+    owners = {s: o for s, o in context.current_assignments().items() if s != owned.split_id}
+    assert owners[back.split_id] == 1
+    assert sorted(owners.values()) == [0, 1, 1]
+    assert enumerator.pending_splits() == 0
+
+
+def test_a_split_of_a_former_part_is_read_on_where_its_reader_has_let_go() -> None:
+    enumerator = in_second_part(leftovers=1, pending=1)
+    context = with_readers(enumerator)
+    own = present(enumerator, 0, at=1)
+
+    enumerator.handle_revoked([former(enumerator, 0, at=1), former(enumerator, 5), own])
+
+    assert context.state.splits == {former(enumerator, 0).split_id: former(enumerator, 0, at=1)}, (
+        "the other one is not known"
+    )
+    assert enumerator.part.snapshot_state().pending == {own.split_id[1:]: own.split}
+    before = enumerator.part.snapshot_state()
+    enumerator.handle_revoked([former(enumerator, 5)])
+    assert enumerator.part.snapshot_state() is before
+
+
+def test_of_splits_that_come_back_only_unread_ones_are_read_again() -> None:
+    enumerator = in_second_part(leftovers=0, pending=0)
+    read, unread = former(enumerator, 0, at=2), former(enumerator, 1, at=1)
+    kept = frozenset({read.split_id, unread.split_id})
+    context = with_readers(enumerator, retained=kept)
+
+    enumerator.add_splits_back([read, unread, present(enumerator, 2)], 0)
+
+    assert enumerator.leftovers == {unread.split_id: unread}
+    assert enumerator.pending_splits() == 2
+    assert context.state.retained == {unread.split_id}
+
+
+@pytest.mark.parametrize("has_registered", [True, False])
+def test_a_lost_state_continues_with_the_part_that_readers_hold(*, has_registered: bool) -> None:
+    """Splits of the first part that readers still keep were read."""
+    enumerator = enumerator_of(two_parts(5, 5))
+    enumerator.start()
+    second = enumerator.source.names[1]
+    held = HybridSplit(part=second, split=Numbers(name="list-0", number=1))
+    kept = former(enumerator, 3)
+    reader = ReaderInfo(subtask_id=0, reported_splits=(held,), retained_splits=(kept,))
+    context = with_readers(enumerator, reader, retained=frozenset({kept.split_id}))
+
+    if has_registered:
+        enumerator.add_readers([0])
+    else:
+        enumerator.handle_history([])
+
+    assert (enumerator.name, enumerator.leftovers) == (second, {})
+    assert context.state.retained == frozenset()
+    (warning,) = [e for e in context.turn.effects if isinstance(e, ReportFact)]
+    assert warning.message.startswith(f"The stored state was lost while part {second} was read")
+
+
+def test_what_readers_hold_of_an_earlier_part_is_read_beside_the_present_one() -> None:
+    """An older Spark checkpoint: records of the first part are not delivered yet."""
+    enumerator = in_second_part(leftovers=0, pending=0)
+    unread, read, owned = (
+        former(enumerator, 0, at=1),
+        former(enumerator, 1, at=2),
+        former(enumerator, 2),
+    )
+    kept = former(enumerator, 3)
+    reader = ReaderInfo(
+        subtask_id=1, reported_splits=(unread, read, owned), retained_splits=(kept, unread)
+    )
+    retained = frozenset(s.split_id for s in (unread, read, kept))
+    context = with_readers(
+        enumerator,
+        reader,
+        retained=retained,
+        owners={owned.split_id: 0},
+        splits={owned.split_id: owned},
+    )
+
+    enumerator.add_readers([1])
+
+    assert context.current_assignments() == {owned.split_id: 0, unread.split_id: 1}
+    assert context.state.splits[unread.split_id] == unread
+    assert context.state.retained == frozenset()
+    assert context.state.reclaimed == {unread.split_id}, "a host may have read further"
+
+
+def test_only_what_readers_did_not_get_is_asked_for_in_the_next_part() -> None:
+    enumerator = in_second_part(leftovers=0, pending=2)
+    with_readers(enumerator)
+
+    enumerator.handle_split_requests({0: 1, 1: 3}, None)
+    assert enumerator.asked == {1: 2}
+
+    enumerator.handle_renumbered({1: 0})
+    assert enumerator.asked == {0: 2}
+    enumerator.add_readers([0])
+    assert enumerator.asked == {}, "a new incarnation asks again"
+
+
+@pytest.mark.parametrize("wanting", [0, 1])
+def test_loads_are_observed_if_one_part_wants_them(wanting: int) -> None:
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Wanting(NumberLists):
+        wants_loads = True
+
+    of_each = [Wanting() if part == wanting else NumberLists() for part in (0, 1)]
+    of_none = checked_hybrid([(NumberLists(), None)] * 2, field="parts")
+
+    assert checked_hybrid([(of_each[0], None), (of_each[1], None)], field="parts").wants_loads
+    assert not of_none.wants_loads
+
+
+def test_a_hybrid_source_looks_ahead_as_far_as_its_part_that_looks_furthest() -> None:
+    parts_of_both = [(NumberLists(ahead=3), None), (AssignedLists(count=1), None)]
+
+    assert checked_hybrid(parts_of_both, field="parts").look_ahead == 3
+
+
+@pytest.mark.parametrize("split_id", [("other", "lists", "list-0"), ("lists", "list-0")])
+def test_a_split_of_no_part_is_a_mistake(split_id: SplitId) -> None:
+    with pytest.raises(ContractViolationError, match="is not a split of the parts"):
+        two_parts(1, 1).create_split(split_id, 0, {"stop": 1})
+
+
+def test_the_parts_of_a_running_source_stay() -> None:
+    source = two_parts(1, 1)
+    enumerator = enumerator_of(source)
+    three = checked_hybrid([(NumberLists(), None)] * 3, field="parts")
+
+    for other in (three, NumberLists()):
+        with pytest.raises(ContractViolationError, match="order of the parts cannot change"):
+            enumerator.handle_source_change(other)  # type: ignore[arg-type]
+
+
+def test_positions_of_the_present_part_that_readers_keep_are_left_to_it() -> None:
+    enumerator = in_second_part(leftovers=0, pending=1)
+    kept, old = present(enumerator, 0, at=1), former(enumerator, 3)
+    reader = ReaderInfo(subtask_id=0, retained_splits=(kept, old))
+    retained = frozenset({kept.split_id, old.split_id})
+    context = with_readers(enumerator, reader, retained=retained)
+
+    enumerator.add_readers([0])
+
+    assert context.state.retained == {kept.split_id}
+
+
+def test_a_part_hears_of_guesses_under_its_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    enumerator = in_second_part(leftovers=0, pending=1)
+    with_readers(enumerator)
+    heard: list[Collection[SplitId]] = []
+    monkeypatch.setattr(enumerator.part, "handle_history", heard.append)
+
+    enumerator.handle_history([present(enumerator, 0).split_id, former(enumerator, 1).split_id])
+
+    assert heard == [{("lists", "list-0")}]
+
+
+class Endless(NumberLists):
+    boundedness = Boundedness.CONTINUOUS_UNBOUNDED
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [
+        ([(NumberLists(), None)], "parts: a hybrid source has at least two parts"),
+        (
+            [(NumberLists(), None), (Endless(), None), (NumberLists(), None)],
+            r"parts\[1\]: part .* never ends, so part .* would never start",
+        ),
+        (
+            [(NumberLists(), None), (two_parts(1, 1), None)],
+            r"parts\[1\]: a part cannot be a hybrid source itself",
+        ),
+        (
+            [(MeasuredLists(), TIME), (NumberLists(), None)],
+            r"parts\[0\]: the first part has no part before it",
+        ),
+        (
+            [(MeasuredLists(), None), (NumberLists(), TIME)],
+            r"parts\[1\]: part .* cannot start at a position that was read",
+        ),
+        (
+            [(NumberLists(), None), (MeasuredLists(), TIME)],
+            r"parts\[1\]: part .* cannot measure where part .* starts",
+        ),
+    ],
+)
+def test_parts_that_cannot_be_combined_are_named(sources: Any, says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        checked_hybrid(sources, field="parts")
+
+
+def test_the_last_part_may_be_endless() -> None:
+    source = checked_hybrid([(NumberLists(), None), (Endless(), None)], field="parts")
+
+    assert source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED
+    assert two_parts(1, 1).boundedness is Boundedness.BOUNDED

@@ -4,10 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.api import STOP, SplitId
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.host.journaling import Share, delivered, readers_of, shares
+from balanced_source.host.journaling import (
+    Share,
+    caught_up,
+    delivered,
+    has_progress,
+    millis_behind,
+    next_end,
+    readers_of,
+    shares,
+)
 
 A, B, C = ("numbers", 0), ("numbers", 1), ("numbers", 2)
 KEY = RecordKey("a5f3", 7, 0)
@@ -91,3 +101,78 @@ def test_an_offset_without_a_journal_is_where_everything_was_delivered() -> None
     assert delivered(plain, []) == plain
     assert readers_of(plain) == []
     assert readers_of(replace(END, closings=1)) == []
+
+
+@pytest.mark.parametrize(
+    ("targets", "left"),
+    [
+        ({A: 6, B: 1}, {A, B}),
+        ({A: 5, B: 1}, {B}),
+        ({A: 6, B: 0}, {A}),
+        ({A: 6}, {A}),
+        ({A: 5, B: 0}, set()),
+    ],
+)
+def test_a_split_is_read_until_it_is_at_its_target(
+    targets: dict[SplitId, int], left: set[SplitId]
+) -> None:
+    """Split B was never read, and has no position; a split without records has no target."""
+    planned = shares(replace(END, journal=replace(JOURNAL, targets=targets)))
+
+    assert {s for share in planned for s in share.starts} == left
+    for share in planned:
+        assert share.targets == {s: targets[s] for s in share.starts}
+
+
+def test_splits_at_their_stop_are_finished_in_the_next_micro_batch() -> None:
+    base = replace(
+        END,
+        positions={A: 5, B: None, C: 4},
+        attributes={A: {STOP: 5}, B: {STOP: 1}, C: {"zone": "x"}},
+        max_records_per_reader=7,
+    )
+    point = JournalPoint(journal="a5f3", number=8)
+
+    following = next_end(base, point)
+
+    assert following.journal == replace(point, finished=frozenset({A, C}))
+    assert following.max_records_per_reader is None, "no one knows where the ranges end"
+    assert following.positions == base.positions
+    first = next_end(replace(base, journal=None), point)
+    assert first.journal == replace(point, finished=frozenset({A}))
+
+
+def test_a_micro_batch_has_progress_if_one_reader_read_or_left_something() -> None:
+    nothing = JournalRecord(key=KEY)
+    read, more = replace(nothing, ends={A: 9}), replace(nothing, has_more=True)
+
+    assert [
+        has_progress(records) for records in ((nothing, read), (more, nothing), (nothing,))
+    ] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_splits_whose_readers_met_no_limit_are_caught_up() -> None:
+    """A reader that met one may not have looked at every split."""
+    records = [
+        JournalRecord(key=KEY, has_more=True),
+        JournalRecord(key=RecordKey("a5f3", 7, 1)),
+    ]
+    end = replace(END, owners={**END.owners, ("numbers", 9): 1})
+
+    assert caught_up(end, records) == {C}
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+def test_how_far_splits_are_behind_is_unknown_where_no_reader_says(*, is_continued: bool) -> None:
+    """Splits that are read to their end count as long as others may continue them."""
+    records = [JournalRecord(key=KEY, behind={A: 30, C: 5}, finished=frozenset({B}))]
+
+    found = millis_behind(END, records, is_continued=is_continued)
+
+    assert found == ({A: 30, B: None, C: None} if is_continued else {A: 30})
+    assert millis_behind(END, [JournalRecord(key=KEY)]) == {}
+    assert millis_behind(replace(END, journal=None), records) == {}

@@ -23,10 +23,14 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.connectors.kafka.properties import RESERVED
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.host.alignment import RecordTime
 from balanced_source_adapters.kafka import client as kafka_client
 from balanced_source_adapters.kafka import client_errors
 from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_adapters.kafka.client import ClusterClient
+from balanced_source_adapters.kafka.client import ClusterClient, Tail
+from balanced_source_adapters.kafka.offsets import ListedOffsets
+from balanced_source_adapters.kafka.offsets_admin import EARLIEST as ADMIN_EARLIEST
+from balanced_source_adapters.kafka.offsets_admin import LATEST as ADMIN_LATEST
 from balanced_source_adapters.kafka.property_names import NAMES
 from support.offsets_admin import together
 
@@ -315,3 +319,145 @@ def test_topics_that_the_cluster_cannot_describe_are_not_listed(
     monkeypatch.setattr(client._admin, "list_topics", lambda **_: listed)
 
     assert client.topic_names() == ["t"]
+
+
+def partition_with(number: int, *, offset: int = -1, error: int | None = None) -> Any:
+    told = None if error is None else KafkaError(error)
+    return SimpleNamespace(topic="t", partition=number, offset=offset, error=told)
+
+
+def with_groups(monkeypatch: pytest.MonkeyPatch, name: str, *answers: Any) -> list[Any]:
+    """Let the library answer a question about a group; returns what it was asked."""
+    asked: list[Any] = []
+
+    def ask(_: Library, request: list[Any], **_more: Any) -> Mapping[str, Future[Any]]:
+        asked.extend(request)
+        answer: Any = SimpleNamespace(topic_partitions=answers)
+        if answers and isinstance(answers[0], Exception):
+            answer = answers[0]
+        return {request[0].group_id: done(answer)}
+
+    monkeypatch.setattr(Library, name, ask, raising=False)
+    return asked
+
+
+ABSENT, FORBIDDEN = KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.GROUP_AUTHORIZATION_FAILED
+
+
+def test_offsets_of_a_group_are_set_in_the_order_of_the_splits(
+    monkeypatch: pytest.MonkeyPatch, client: ClusterClient
+) -> None:
+    asked = with_groups(
+        monkeypatch,
+        "alter_consumer_group_offsets",
+        partition_with(0),
+        partition_with(1, error=ABSENT),
+    )
+
+    client.commit("g", {B: 7, A: 5})
+
+    (request,) = asked
+    assert request.group_id == "g"
+    assert [(tp.topic, tp.partition, tp.offset) for tp in request.topic_partitions] == [
+        ("t", 0, 5),
+        ("t", 1, 7),
+    ]
+
+
+@pytest.mark.parametrize("answer", [partition_with(0, error=FORBIDDEN), failed(FORBIDDEN)])
+def test_a_group_that_may_not_be_used_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, client: ClusterClient, answer: Any
+) -> None:
+    with_groups(monkeypatch, "alter_consumer_group_offsets", answer)
+    with_groups(monkeypatch, "list_consumer_group_offsets", answer)
+
+    for ask in (lambda: client.commit("g", {A: 5}), lambda: client.committed("g", [A])):
+        with pytest.raises(DiscoveryError):
+            ask()
+
+
+def test_only_partitions_with_a_committed_offset_are_answers(
+    monkeypatch: pytest.MonkeyPatch, client: ClusterClient
+) -> None:
+    with_groups(
+        monkeypatch,
+        "list_consumer_group_offsets",
+        partition_with(0, offset=0),
+        partition_with(1, offset=-1001),
+        partition_with(2, offset=5, error=ABSENT),
+        partition_with(3, offset=9),
+    )
+
+    assert client.committed("g", [A, B, ("c", "t", 2)]) == {A: 0}
+
+
+class Offsets:
+    """Answers of leaders, and errors of those that have none."""
+
+    def __init__(self, answers: Mapping[SplitId, Any], *, fails: tuple[SplitId, ...] = ()) -> None:
+        self.answers, self.fails = answers, fails
+        self.wanted: list[Any] = []
+
+    def ask(self, wanted: Any) -> ListedOffsets:
+        self.wanted.append(wanted)
+        errors = dict.fromkeys(self.fails, KafkaError(KafkaError._TIMED_OUT, "silent"))
+        return ListedOffsets(answers=self.answers, errors=errors)
+
+
+def at(offset: int, timestamp: int = 7, epoch: int | None = 3) -> Any:
+    return SimpleNamespace(offset=offset, timestamp=timestamp, leader_epoch=epoch)
+
+
+def test_the_first_records_after_a_time_may_be_unknown_for_some_partitions(
+    client: ClusterClient,
+) -> None:
+    offsets: Any = Offsets({A: at(5, 70), B: at(-1)}, fails=(("c", "t", 2),))
+    client._offsets = offsets
+
+    assert client.records_from({A: 60, B: 60}) == {A: RecordTime(offset=5, time=70), B: None}
+    offsets.answers = {}
+    with pytest.raises(DiscoveryError):
+        client.records_from({A: 60})
+    offsets.answers, offsets.fails = {A: at(0, 70)}, ()
+    assert client.records_from({A: 60}) == {A: RecordTime(offset=0, time=70)}
+
+
+def test_ends_have_the_leadership_that_names_them(client: ClusterClient) -> None:
+    offsets: Any = Offsets({A: at(5), B: at(7, epoch=None)})
+    client._offsets = offsets
+
+    assert client.tails([A, B]) == {
+        A: Tail(offset=5, leader_epoch=3),
+        B: Tail(offset=7, leader_epoch=None),
+    }
+    offsets.fails = (("c", "t", 2),)
+    with pytest.raises(DiscoveryError) as caught:
+        client.tails([A, B])
+    assert caught.value.answers == {
+        A: Tail(offset=5, leader_epoch=3),
+        B: Tail(offset=7, leader_epoch=None),
+    }
+
+
+def test_high_watermarks_count_records_of_open_transactions(client: ClusterClient) -> None:
+    committed: Any = Offsets({A: at(5)})
+    everything: Any = Offsets({A: at(9)})
+    client._offsets, client._uncommitted = committed, everything
+
+    assert client.high_watermarks([A]) == {A: 9}
+    assert client.ends([A], Anchor.LATEST) == {A: 5}
+    assert client.ends([A], Anchor.EARLIEST) == {A: 5}
+    assert everything.wanted == [{A: ADMIN_LATEST}]
+    assert committed.wanted == [{A: ADMIN_LATEST}, {A: ADMIN_EARLIEST}]
+
+
+def test_a_partition_without_an_answer_to_a_time_is_an_error(client: ClusterClient) -> None:
+    """That there is no record would be an answer."""
+    offsets: Any = Offsets({A: at(5)})
+    client._offsets = offsets
+
+    assert client.at_times({A: 60}) == {A: 5}
+    with pytest.raises(TransientDiscoveryError):
+        client.at_times({A: 60, B: 60})
+    offsets.answers = {A: at(0), B: at(-1)}
+    assert client.at_times({A: 60, B: 60}) == {A: 0}

@@ -52,6 +52,16 @@ OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
             {"security.protocol": "SSL", "client.rack": "a"},
             {"security.protocol": "SSL", "client.rack": "a"},
         ),
+        (
+            {"ssl.keystore.type": "pkcs12", "ssl.keystore.location": "/x.p12"},
+            {"ssl.keystore.location": "/x.p12"},
+        ),
+        ({"client.id": "reads.jks"}, {"client.id": "reads.jks"}),
+        (
+            {"ssl.endpoint.identification.algorithm": "https"},
+            {"ssl.endpoint.identification.algorithm": "https"},
+        ),
+        ({"password": "p"}, {"password": "p"}),
     ],
 )
 def test_the_same_meaning_is_taken_over(java: Mapping[str, str], ours: Mapping[str, str]) -> None:
@@ -71,6 +81,10 @@ def test_the_same_meaning_is_taken_over(java: Mapping[str, str], ours: Mapping[s
         ("sasl.jaas.config", "x.Krb5LoginModule required;", "sasl.kerberos.principal"),
         ("sasl.jaas.config", "x.MyLoginModule required;", "MyLoginModule has no counterpart"),
         ("sasl.jaas.config", f'{SCRAM} required username="u";', "password is missing"),
+        ("sasl.jaas.config", f'{SCRAM} required password="p";', "username is missing"),
+        ("sasl.jaas.config", f'{OAUTH} required clientId="c";', "clientSecret is missing"),
+        ("sasl.jaas.config", "no line at all", "expected `MODULE required"),
+        ("sasl.jaas.config", f"{SCRAM} required username u;", "separated by blanks"),
     ],
 )
 def test_other_properties_are_rejected_with_an_alternative(
@@ -108,6 +122,9 @@ def test_oauth_in_jaas() -> None:
         "sasl.oauthbearer.client.secret": "s",
         "sasl.oauthbearer.scope": "a b",
     }
+    assert "sasl.oauthbearer.scope" not in from_jaas(
+        f"{OAUTH} required clientId=c clientSecret=s;", field="f"
+    )
     assert from_jaas(f'{OAUTH} required unsecuredLoginStringClaim_sub="alice";', field="f") == {
         "enable.sasl.oauthbearer.unsecure.jwt": "true",
         "sasl.oauthbearer.config": "principal=alice",

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from confluent_kafka import (
     OFFSET_INVALID,
     IsolationLevel,
@@ -26,6 +27,7 @@ from balanced_source_adapters.kafka.offsets import (
     RENEW_TIMEOUT,
     ListedOffsets,
     OffsetRequests,
+    has_answered,
 )
 from balanced_source_adapters.kafka.offsets_admin import LATEST
 
@@ -348,3 +350,86 @@ def test_partitions_of_healthy_leaders_are_always_answered(
         ("c", "t", n) for n, leader in life.brokers.leaders.items() if leader not in (bad, -1)
     }
     assert healthy <= answered
+
+
+def future_of(result: Any) -> Future[Any]:
+    made: Future[Any] = Future()
+    if isinstance(result, Exception):
+        made.set_exception(result)
+    elif result is not None:
+        made.set_result({TopicPartition("t", n): answer for n, answer in enumerate(result)})
+    return made
+
+
+AN_OFFSET = SimpleNamespace(offset=5)
+NO_OFFSET = SimpleNamespace(offset=OFFSET_INVALID)
+REFUSED = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+SILENCE = KafkaError(KafkaError._TRANSPORT)
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (None, False),
+        (KafkaException(SILENCE), False),
+        (KafkaException(REFUSED), True),
+        ([], False),
+        ([AN_OFFSET], True),
+        ([REFUSED], True),
+        ([NO_OFFSET, SILENCE, None], False),
+        ([SILENCE, NO_OFFSET, AN_OFFSET], True),
+        ([SILENCE, REFUSED], True),
+    ],
+)
+def test_a_broker_has_answered_if_it_said_anything_about_one_partition(
+    result: Any, *, expected: bool
+) -> None:
+    assert has_answered(future_of(result)) is expected
+
+
+def test_answers_are_in_the_order_of_the_question() -> None:
+    """Whichever leaders they come from: messages and documents are made of them."""
+    brokers = Brokers()
+    brokers.leaders, brokers.epochs = dict.fromkeys(range(4), 1), dict.fromkeys(range(4), 0)
+    brokers.leaders |= {1: 2, 3: 2}
+    requests: Any = OffsetRequests(brokers, IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    wanted = {("c", "t", number): LATEST for number in (3, 0, 1, 2)}
+
+    found = requests.ask(wanted)
+
+    assert list(found.answers) == list(wanted)
+
+
+@pytest.mark.parametrize("count", [MANY, MANY + 1])
+def test_with_many_topics_one_question_is_for_the_whole_cluster(count: int) -> None:
+    brokers = Brokers()
+    requests: Any = OffsetRequests(brokers, IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    names = [f"t{number}" for number in range(count)]
+
+    found = requests.ask({("c", name, 0): LATEST for name in names})
+
+    assert len(found.answers) == count
+    assert sorted(map(str, brokers.metadata)) == sorted(names if count == MANY else ["None"])
+
+
+def test_a_topic_that_cannot_be_described_is_an_error_of_its_own() -> None:
+    class Secretive(Brokers):
+        def list_topics(self, topic: str | None, **more: Any) -> Any:
+            found = super().list_topics(topic, **more)
+            codes = {
+                "hidden": KafkaError.TOPIC_AUTHORIZATION_FAILED,
+                "absent": KafkaError.UNKNOWN_TOPIC_OR_PART,
+            }
+            for name, answer in found.topics.items():
+                answer.error = KafkaError(codes[name]) if name in codes else None
+            return found
+
+    requests: Any = OffsetRequests(Secretive(), IsolationLevel.READ_COMMITTED, timeout=5)  # type: ignore[arg-type]
+    hidden, absent = ("c", "hidden", 0), ("c", "absent", 0)
+
+    found = requests.ask({A: LATEST, hidden: LATEST, absent: LATEST})
+
+    assert found.answers.keys() == {A}
+    assert {s: error.code() for s, error in found.errors.items()} == {
+        hidden: KafkaError.TOPIC_AUTHORIZATION_FAILED
+    }

@@ -70,6 +70,36 @@ def test_too_few_records_wait_until_the_delay_is_over() -> None:
     assert admit(ids(4, 5), limits, waited=60) == ids(4, 5)
 
 
+def test_splits_without_new_records_do_not_count_towards_the_minimum() -> None:
+    """A log that was cut ends before the position: its backlog is negative."""
+    limits = ReadLimits(min_records=10)
+
+    assert admit(ids(5, 4, 0, -7), limits, waited=0) == ids(0, 0, 0, 0)
+    assert admit(ids(5, 5, 0, -7), limits, waited=0) == ids(5, 5, 0, 0)
+
+
+def test_records_without_bytes_count_as_one_byte_each() -> None:
+    """A record may have neither a key nor a value."""
+    limits, empty = ReadLimits(max_bytes=10), {("c", "t", 0): 0.0}
+
+    assert admit(ids(99), limits, waited=0, record_bytes=empty) == ids(10)
+    assert admit(ids(99, 99), limits, waited=0, record_bytes=empty) == ids(5, 5)
+
+
+def test_bytes_are_shared_by_what_other_limits_left() -> None:
+    limits = ReadLimits(max_records_per_split=10, max_bytes=1500)
+    sizes = {("c", "t", 0): 50.0, ("c", "t", 1): 200.0}
+
+    assert admit(ids(100, 100), limits, waited=0, record_bytes=sizes) == ids(10, 5)
+
+
+def test_only_limits_that_are_set_are_written() -> None:
+    assert ReadLimits().to_json() == {}
+    assert ReadLimits(max_records=1).to_json() == {"maxRecords": 1}
+    assert ReadLimits(min_records=2, max_delay=3).to_json() == {"minRecords": 2, "maxDelay": 3}
+    assert ReadLimits.from_json({"minRecords": 2}).max_delay == 900
+
+
 def test_limits_survive_their_way_to_the_readers() -> None:
     for limits in (
         ReadLimits(),

@@ -68,6 +68,9 @@ def test_a_pattern_matches_like_a_regular_expression_of_python(pattern: str, nam
         ("[^-]+", ["abc"], ["a-c"]),
         (r"[\.\-a]+", [".", "-a."], ["\\", "b"]),
         (r"[\+-9]+", ["+", "-", "9"], ["*", ":"]),
+        ("[a-]+b", ["ab", "-b", "a-ab"], ["b", "]b", "cb"]),
+        ("[-a]", ["-", "a"], ["b", "-a"]),
+        (r"[+-\-]", ["+", ",", "-"], [".", "*"]),
     ],
 )
 def test_the_whole_name_must_match(pattern: str, yes: list[str], no: list[str]) -> None:
@@ -165,6 +168,27 @@ class CountingTable(dict[tuple[int, int], int]):
         ("orders-[0-9", "at character 8 of 'orders-[0-9': [ without ]"),
         ("a{2,1}", "at character 2 of 'a{2,1}'"),
         ("a{1001}", "at character 2 of 'a{1001}'"),
+        ("a{5,1001}", "at character 2 of 'a{5,1001}': repetitions go from 0 to 1000"),
+        ("a[b-", "at character 2 of 'a[b-': [ without ]"),
+        ("ab{513}", "at character 2 of 'ab{513}': too many repetitions"),
+        ("ab{0,513}", "at character 2 of 'ab{0,513}': too many repetitions"),
+        ("ab{513,}", "at character 2 of 'ab{513,}': too many repetitions"),
+        ("a{2", "at character 2 of 'a{2': { begins a repetition"),
+        ("a{2,x}", "at character 2 of 'a{2,x}': { begins a repetition"),
+        ("a{²}", "at character 2 of 'a{²}': { begins a repetition"),
+        ("a{1,²}", "at character 2 of 'a{1,²}': { begins a repetition"),
+        ("ab(cd", "at character 3 of 'ab(cd': ( without )"),
+        ("ab(?=c)", "at character 3 of 'ab(?=c)': only plain groups"),
+        ("(" * 33 + ")" * 33, f"at character 33 of '{'(' * 33 + ')' * 33}': more than 32 groups"),
+        ("ab)c", "at character 3 of 'ab)c': unbalanced )"),
+        ("a|*b", "at character 3 of 'a|*b': nothing to repeat"),
+        ("a|{2}", "at character 3 of 'a|{2}': nothing to repeat"),
+        ("ab*+", "at character 4 of 'ab*+': a repetition of a repetition"),
+        ("ab^c", "at character 3 of 'ab^c': ^ in the middle"),
+        ("a$b", "at character 2 of 'a$b': $ in the middle"),
+        (r"ab\1", r"at character 3 of 'ab\\1': \1 is not understood"),
+        ("ab\\", r"at character 4 of 'ab\\': \ at the end"),
+        ("a[b-\\", r"at character 6 of 'a[b-\\': it ends too early"),
     ],
 )
 def test_the_place_of_a_mistake_is_that_of_its_first_character(pattern: str, place: str) -> None:
@@ -172,3 +196,43 @@ def test_the_place_of_a_mistake_is_that_of_its_first_character(pattern: str, pla
         compiled(pattern)
 
     assert str(caught.value).startswith(place)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("(" * 32 + "a" + ")" * 32, "a"),
+        ("(a)" * 100, "a" * 100),
+        ("a{512}", "a" * 512),
+        ("a{0,256}", "a" * 256),
+        ("(){1000}", ""),
+        ("a" * 512, "a" * 512),
+    ],
+)
+def test_a_pattern_at_a_limit_is_accepted(pattern: str, name: str) -> None:
+    assert compiled(pattern).matches(name)
+    assert not compiled(pattern).matches(name + "a")
+
+
+def test_what_a_pattern_remembers_of_names_is_bounded() -> None:
+    """Whoever may create topics decides which characters and names there are."""
+    found = compiled("[^x]*a?[^x]{3}")
+    characters = [chr(0x4E00 + number) for number in range(5000)]
+
+    for first in range(0, 5000, 10):
+        assert found.matches("".join(characters[first : first + 10]))
+
+    assert len(found._reading) <= 4096
+    assert not found.matches("x")
+
+
+def test_what_a_pattern_remembers_of_its_states_is_bounded() -> None:
+    """Each name of twenty letters leads such a pattern into other sets of states."""
+    found, chance = compiled("(a|b)*a(a|b){20}"), random.Random(3)
+
+    for _ in range(40):
+        found.matches("".join(chance.choices("ab", k=249)))
+
+    assert len(found._seen) <= 4096
+    assert found.matches("a" * 21)
+    assert not found.matches("b" + "b" * 20)

@@ -49,6 +49,48 @@ def test_a_pattern_is_of_whole_names_and_never_of_internal_topics() -> None:
     assert "excludePattern 'y'" in str(nothing.problem)
 
 
+def test_only_the_named_topics_are_asked_for() -> None:
+    """A user may have the right to describe these topics only."""
+    partitions = PartitionSet(frozenset({("b", 1), ("a", 0), ("b", 0)}))
+
+    assert partitions.topics == ("a", "b")
+    assert TopicList(("b", "a")).topics == ("b", "a")
+    assert TopicPattern(".*").topics is None
+
+
+def test_what_may_exist_is_not_reported_as_missing() -> None:
+    """A broker says nothing about topics that the user may not describe."""
+    partitions = PartitionSet(frozenset({("hidden", 0), ("orders", 0), ("orders", 7)}))
+
+    assert partitions.select("c", LISTED, refused=["hidden"]).problem is not None
+    assert "hidden" not in str(partitions.select("c", LISTED, refused=["hidden"]).problem)
+    assert "partition hidden/0, orders/7 does" in str(partitions.select("c", LISTED).problem)
+    assert TopicList(("hidden",)).select("c", LISTED, refused=["hidden"]).problem is None
+    assert TopicPattern("x.*").select("c", LISTED, refused=["hidden"]).problem is None
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [("cabed", "topic a, b, c, d, e does not exist"), ("fcabed", "topic a, b, c, d, e, … does")],
+)
+def test_the_first_five_missing_topics_are_named(names: str, shown: str) -> None:
+    problem = TopicList(tuple(names)).select("c", {}).problem
+
+    assert shown in str(problem)
+    assert problem is not None
+    assert problem.is_hopeless
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_wanted"),
+    [("orders", True), ("orders-dlq", False), ("__consumer_offsets", False), ("x", False)],
+)
+def test_a_pattern_subscribes_to_what_matches_and_is_not_excluded(
+    topic: str, is_wanted: bool
+) -> None:
+    assert TopicPattern("orders.*|__.*", ".*-dlq").subscribes(topic, 0) == is_wanted
+
+
 @pytest.mark.scenario("H4", "H5")
 def test_the_reader_settings_name_a_group_only_if_there_is_one() -> None:
     """Without one nothing is ever committed.

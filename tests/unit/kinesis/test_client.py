@@ -158,6 +158,8 @@ def test_each_refusal_names_the_stream_and_what_to_do(
     assert caught.value.scope == "orders"
     assert "stream orders" in str(caught.value)
     assert "hidden-value" not in str(caught.value)
+    # Waiting creates no stream.
+    assert getattr(caught.value, "is_hopeless", False) is (kind is NotFoundError)
     if reason is not None:
         assert caught.value.reason is reason
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import Caller, SplitId
+from balanced_source.api import Caller, DriverOnly, NamedSecrets, SplitId
+from balanced_source.connectors.discovery import Alarm
 from balanced_source.connectors.kinesis import ListShards, Server, Shard
-from balanced_source.errors import TransientDiscoveryError
+from balanced_source.errors import ContractViolationError, TransientDiscoveryError
 from balanced_source_adapters.kinesis import client as module
 from balanced_source_adapters.kinesis.client import Summary
 from balanced_source_adapters.kinesis.connector import KinesisConnector
@@ -51,3 +52,34 @@ def test_shards_of_a_deleted_stream_never_get_the_identity_of_the_new_one(
     """A stream that is recreated while its shards are listed is listed again."""
     with pytest.raises(TransientDiscoveryError, match="orders was recreated while its shards"):
         listed(monkeypatch, is_recreated=True)
+
+
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        (SERVER, "kinesis eu-west-1"),
+        (Server(region="eu-west-1", endpoint="http://local:4566"), "http://local:4566"),
+    ],
+)
+def test_a_call_names_the_server_that_it_waits_for(server: Server, name: str) -> None:
+    """Calls to a server that does not answer hold up no other one."""
+    connector = KinesisConnector()
+
+    assert connector.server_of(ListShards(scope="orders", round=1, server=server)) == name
+    assert connector.server_of(Alarm()) == ""
+
+
+def test_without_a_secret_only_the_driver_may_ask() -> None:
+    connector = KinesisConnector()
+    own = ListShards(scope="orders", round=1, server=Server(region="eu-west-1"))
+
+    assert connector.identity_of(own) == DriverOnly()
+    assert connector.identity_of(ListShards(scope="orders", round=1, server=SERVER)) == (
+        NamedSecrets(("streams",))
+    )
+    assert connector.identity_of(Alarm()) == NamedSecrets()
+    secrets: Any = None
+    execute = connector.executor(secrets, caller=Caller.OPERATOR, client_id="test")
+    with pytest.raises(ContractViolationError, match="only the driver may ask Kinesis"):
+        execute(own)
+    assert execute(Alarm()) is None

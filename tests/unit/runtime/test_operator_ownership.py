@@ -19,7 +19,7 @@ from balanced_source_operator.resources.kinds import (
     UID_LABEL,
     ResourceKind,
 )
-from support import cluster_story, world
+from support import cluster_story, fake_kubernetes, world
 from support.cluster_story import NAMESPACE, Story
 from support.played_story import played
 from support.virtual_time import clock
@@ -86,6 +86,35 @@ def test_a_foreign_object_is_left_alone_and_named(
         story.applications.clear()
         await read(story)
         await story.until(lambda: condition(story)["status"] == "False", "all is well")
+
+    played(play)
+
+
+def test_an_object_of_a_deleted_namesake_is_named_only_if_it_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Mostly the garbage collector is about to delete it."""
+    monkeypatch.setattr(fake_kubernetes, "COLLECTION_DELAY", 60.0)
+    former = {
+        "apiVersion": BALANCED_SOURCE.api_version,
+        "kind": BALANCED_SOURCE.kind,
+        "name": "orders",
+        "uid": "former",
+    }
+
+    async def play(story: Story) -> None:
+        story.server.add(CONFIG_MAP, theirs(CONFIG_MAP, "orders-readers", ownerReferences=[former]))
+        await story.begin()
+        started = clock()
+        await story.until(lambda: clock() - started > 8, "some seconds")
+        assert condition(story)["reason"] != "ForeignObject"
+
+        await story.until(lambda: condition(story)["reason"] == "ForeignObject", "a condition")
+
+        assert clock() - started >= 10
+        assert "belongs to a former BalancedSource orders" in condition(story)["message"]
+        await story.until(lambda: condition(story)["reason"] != "ForeignObject", "it is gone")
+        assert clock() - started >= 59
 
     played(play)
 

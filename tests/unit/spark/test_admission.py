@@ -113,3 +113,34 @@ def test_the_options_of_spark_s_own_source_are_understood() -> None:
     assert options.embedded is not None
     assert options.embedded.limits == ReadLimits(max_records=100, min_records=10, max_delay=300)
     assert options.embedded.on_data_loss is OnDataLoss.CONTINUE
+
+
+def test_sizes_are_asked_for_splits_with_records_to_read_only() -> None:
+    asked: list[Mapping[SplitId, int]] = []
+
+    def sizes(positions: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
+        asked.append(positions)
+        return dict.fromkeys(positions, 10.0)
+
+    admission = Admission(sizes, clock=lambda: 0.0)
+
+    ends = admission.cap({A: 100, B: 7}, {A: 199, B: 7}, ReadLimits(max_bytes=500), may_wait=True)
+
+    assert ends == {A: 150, B: 7}
+    assert asked == [{A: 100}]
+
+
+def test_an_end_before_the_position_takes_nothing_from_the_others() -> None:
+    """The log was cut, or the answer is an old one."""
+    admission = Admission(no_sizes, clock=lambda: 0.0)
+
+    ends = admission.cap({A: 100, B: 7}, {A: 90, B: 9}, ReadLimits(max_records=9), may_wait=True)
+
+    assert ends == {A: 100, B: 9}
+
+
+def test_a_query_that_ends_by_itself_does_not_wait_for_more_records() -> None:
+    """One that does not move has ended."""
+    admission, limits = Admission(no_sizes, clock=lambda: 0.0), ReadLimits(min_records=10)
+
+    assert admission.cap({A: 0}, {A: 5}, limits, may_wait=False) == {A: 5}

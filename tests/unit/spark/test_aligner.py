@@ -45,7 +45,7 @@ class Brokers:
 
 
 class Clock:
-    now = 0.0
+    now = 1000.0
 
     def __call__(self) -> float:
         return self.now
@@ -77,7 +77,7 @@ def test_a_split_that_is_read_holds_the_others_until_it_is_idle(brokers: Brokers
     made = aligner(brokers, clock)
 
     first = made.cap({A: 100, B: 2}, brokers.ends)
-    clock.now = 31
+    clock.now += 31
     later = made.cap({A: 100, B: 2}, brokers.ends)
 
     assert (first[B], later[B]) == (2, 3)
@@ -93,7 +93,19 @@ def test_a_cluster_that_does_not_answer_is_not_read_and_holds_the_others_until_i
     both.down = {"b"}
 
     assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 11}
-    clock.now = 31
+    clock.now += 31
+    assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 22}
+
+
+def test_without_an_idle_timeout_splits_that_answer_count_and_silent_ones_hold_no_other(
+    brokers: Brokers,
+) -> None:
+    """A query that ends by itself waits for no split, and reads all the same."""
+    both = Brokers({A: brokers.logs[A], OTHER: brokers.logs[B]})
+    made = Aligner(both, max_drift=10_000, idle_timeout=0.0, clock=Clock())
+
+    assert made.cap({A: 0, OTHER: 0}, both.ends) == {A: 11, OTHER: 1}
+    both.down = {"b"}
     assert made.cap({A: 11, OTHER: 1}, both.ends) == {A: 22}
 
 
@@ -114,9 +126,9 @@ def test_h8_a_split_that_waits_is_not_read_and_continues() -> None:
     made = aligner(both, clock)
 
     first = made.cap({A: 0, B: 0}, both.ends)
-    clock.now = 31
+    clock.now += 31
     waiting = made.cap(first, both.ends)
-    clock.now = 62
+    clock.now += 31
     last = made.cap(waiting, both.ends)
 
     assert (first, last) == ({A: 10, B: 0}, {A: 10, B: 10})
@@ -194,10 +206,27 @@ def test_a_source_that_has_read_everything_is_idle_after_its_timeout(brokers: Br
 
     made.cap(brokers.ends, brokers.ends)
     soon = made.watermark
-    clock.now = 31
+    clock.now += 31
     made.cap(brokers.ends, brokers.ends)
 
     assert (soon, made.watermark) == (START + 99_000, MAX_WATERMARK)
+
+
+def test_a_source_that_was_idle_holds_the_others_again_when_records_come(brokers: Brokers) -> None:
+    """How far it is may be unknown for a while: the time before it was idle counts."""
+    others, clock = Others(), Clock()
+    others.watermark = MAX_WATERMARK
+    made = grouped(brokers, others, clock)
+    made.cap({A: 99}, brokers.ends)
+    made.cap({A: 100}, {A: 100})
+    clock.now += 31
+    made.cap({A: 100}, {A: 100})
+    assert made.watermark == MAX_WATERMARK
+
+    brokers.logs = {A: [*brokers.logs[A], START + 100_000]}
+    made.cap({A: 100}, {A: 101})
+
+    assert made.watermark == START + 99_000
 
 
 @pytest.mark.parametrize("is_batch", [False, True])

@@ -12,7 +12,9 @@ from confluent_kafka import KafkaError, KafkaException
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import NoSecrets
+from balanced_source_spark.kafka import consumers
 from balanced_source_spark.kafka.consumers import TaskConsumer, borrowed_consumer
+from balanced_source_spark.kafka.pool import Pool
 from balanced_source_spark.kafka.settings import consumer_config
 
 CLUSTER = KafkaCluster(name="c", bootstrap_servers="127.0.0.1:1")
@@ -78,3 +80,28 @@ def test_without_time_left_the_client_asks_by_itself(consumer: Asked) -> None:
     consumer.introduce({"a"}, patience=0.0)
 
     assert consumer.topics == []
+
+
+def test_consumers_of_one_configuration_serve_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the order of the properties is; the client id only names the reader."""
+
+    class Made:
+        def __init__(self, config: Any) -> None:
+            self.config = config
+
+        def unassign(self) -> None:
+            """It forgets its positions."""
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    monkeypatch.setattr(consumers, "_pool", Pool(max_kept=1))
+    monkeypatch.setattr(consumers, "TaskConsumer", Made)
+
+    def borrowed(**config: Any) -> object:
+        with borrowed_consumer({name.replace("_", "."): v for name, v in config.items()}) as found:
+            return found
+
+    first = borrowed(client_id="reader-0", a=1, b="x")
+    assert borrowed(client_id="reader-1", b="x", a=1) is first
+    assert borrowed(client_id="reader-0", a=2, b="x") is not first

@@ -1,10 +1,22 @@
 """Executors and the number of readers: who waits for whom."""
 
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from balanced_source_spark.executors import AdoptionGate, Board, ExecutorStep, next_step
+from balanced_source_spark import executors
+from balanced_source_spark.executors import (
+    AdoptionGate,
+    Board,
+    ExecutorScaler,
+    ExecutorStep,
+    next_step,
+)
 
 
 @pytest.mark.parametrize(
@@ -72,3 +84,201 @@ def test_the_number_of_readers_is_posted_when_it_changes(
         gate.note(adopted)
 
     assert posted == [2, 3, 2], "not at each micro-batch"
+
+
+class Cluster:
+    """A Spark driver behind py4j, and its executors.
+
+    Attributes:
+        calls: what was asked of Spark: a total, or the executors to end.
+    """
+
+    def __init__(self, conf: Mapping[str, str], *, master: str = "k8s://here") -> None:
+        self.calls: list[int | list[str]] = []
+        self.executors: list[str] = []
+        self._looks: list[Callable[[], None]] = []
+        self._conf, self._master = conf, master
+
+    def run(self, board: Board, *looks: Callable[[], None]) -> None:
+        """Let the scaler look as often as there are looks; each says what has happened before."""
+        self._looks = [*looks]
+        self._scaler = ExecutorScaler(self.session, board)
+        self._step()
+        self._scaler.start()
+
+    @property
+    def session(self) -> Any:
+        context = SimpleNamespace(
+            master=lambda: self._master,
+            getExecutorIds=self._ids,
+            requestTotalExecutors=lambda total, _local, _tasks: self.calls.append(total),
+            killExecutors=self.calls.append,
+        )
+        map_class = SimpleNamespace(**{"MODULE$": SimpleNamespace(empty=dict)})
+        converters = SimpleNamespace(asScala=lambda ids: SimpleNamespace(toSeq=lambda: list(ids)))
+        jvm = SimpleNamespace(
+            java=SimpleNamespace(util=SimpleNamespace(ArrayList=JavaList)),
+            scala=SimpleNamespace(
+                jdk=SimpleNamespace(javaapi=SimpleNamespace(CollectionConverters=converters))
+            ),
+            **{"scala.collection.immutable.Map$": map_class},
+        )
+        java_context = SimpleNamespace(sc=lambda: context)
+        spark = SimpleNamespace(_jsc=java_context, _jvm=jvm, getConf=lambda: self._conf)
+        return SimpleNamespace(sparkContext=spark)
+
+    def _ids(self) -> Any:
+        ids = [*self.executors]
+        self._step()
+        return SimpleNamespace(size=lambda: len(ids), apply=ids.__getitem__)
+
+    def _step(self) -> None:
+        if self._looks:
+            self._looks.pop(0)()
+        else:
+            self._scaler.close()
+
+
+class JavaList(list[str]):
+    def add(self, member: str) -> None:
+        self.append(member)
+
+
+class InThisThread:
+    """A thread that runs at once."""
+
+    def __init__(self, *, target: Callable[[], None], **_: object) -> None:
+        self.start = target
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
+    monkeypatch.setattr(executors, "_LOOK", 0.0)
+    stand_in = SimpleNamespace(Thread=InThisThread, Event=threading.Event)
+    monkeypatch.setattr(executors, "threading", stand_in)
+    return Board(tmp_path)
+
+
+CORES = {"spark.executor.cores": "4", "spark.task.cpus": "2"}
+"""An executor runs two tasks at once."""
+
+
+def state(
+    cluster: Cluster, board: Board, wanted: int, adopted: int, ids: Sequence[str]
+) -> Callable[[], None]:
+    """The readers that the planning process has posted, and the executors that have registered."""
+
+    def set_it() -> None:
+        board.post("wanted", wanted)
+        board.post("adopted", adopted)
+        cluster.executors = [*ids]
+
+    return set_it
+
+
+def test_missing_executors_are_requested_once(board: Board) -> None:
+    cluster = Cluster(CORES)
+    waiting = state(cluster, board, 5, 2, ["1"])
+
+    cluster.run(board, waiting, waiting, state(cluster, board, 7, 2, ["1"]))
+
+    assert cluster.calls == [3, 4]
+    assert board.read("ready") == 2
+
+
+def test_the_newest_executors_are_given_back_once(board: Board) -> None:
+    """The target is lowered first: Spark would start again what is ended.
+
+    Ended ones stay listed for a while.
+    """
+    cluster = Cluster(CORES)
+    fewer = state(cluster, board, 3, 3, ["8", "11", "10", "9"])
+
+    cluster.run(board, fewer, fewer)
+
+    assert cluster.calls == [2, ["10", "11"]]
+    assert board.read("ready") == 8
+
+
+def test_the_adopted_readers_count_while_no_number_is_wanted(board: Board) -> None:
+    cluster = Cluster({})
+
+    cluster.run(board, state(cluster, board, 0, 3, ["1"]))
+
+    assert cluster.calls == [3], "one task per executor"
+
+
+def test_with_enough_executors_nothing_is_requested(board: Board) -> None:
+    cluster = Cluster(CORES)
+
+    cluster.run(board, state(cluster, board, 4, 4, ["1", "2"]))
+
+    assert cluster.calls == []
+    assert board.read("ready") == 4
+
+
+def test_an_executor_smaller_than_a_task_counts_as_one(board: Board) -> None:
+    cluster = Cluster({"spark.task.cpus": "2"})
+
+    cluster.run(board, state(cluster, board, 2, 1, ["1"]))
+
+    assert cluster.calls == [2]
+
+
+def test_dynamic_allocation_decides_alone(board: Board) -> None:
+    cluster = Cluster({"spark.dynamicAllocation.enabled": "True"})
+
+    cluster.run(board, state(cluster, board, 9, 1, ["1"]))
+
+    assert cluster.calls == []
+    assert board.read("ready") == 9
+
+
+def test_dynamic_allocation_is_ready_for_the_adopted_readers(board: Board) -> None:
+    cluster = Cluster({"spark.dynamicAllocation.enabled": "true"})
+
+    cluster.run(board, state(cluster, board, 0, 3, ["1"]))
+
+    assert board.read("ready") == 3
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]"])
+def test_local_tasks_wait_for_no_executors(board: Board, master: str) -> None:
+    cluster = Cluster({}, master=master)
+
+    cluster.run(board)
+
+    assert board.read("ready") == sys.maxsize
+
+
+def test_a_failure_of_spark_is_logged_and_looked_at_again(
+    board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = Cluster({})
+
+    def fail() -> None:
+        board.post("wanted", 2)
+        cluster.executors = ["no number"] * 3
+
+    cluster.run(board, fail, state(cluster, board, 4, 2, ["1"]))
+
+    assert "cannot change the number of executors now" in capsys.readouterr().out
+    assert cluster.calls == [4]
+
+
+def test_a_number_that_changes_while_it_waits_begins_to_wait_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(executors, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    gate = AdoptionGate(Board(tmp_path), patience=10.0)
+
+    assert not gate(adopted=1, wanted=2)
+    now[0] = 9.0
+    assert not gate(adopted=1, wanted=3)
+    now[0] = 18.9
+    assert not gate(adopted=1, wanted=3)
+    assert "not all requested executors" not in capsys.readouterr().out
+    now[0] = 19.0
+    assert gate(adopted=1, wanted=3)
+    assert "not all requested executors are available yet" in capsys.readouterr().out

@@ -194,3 +194,31 @@ def test_a_part_of_a_hybrid_source_is_told_of_as_well() -> None:
 
     with pytest.raises(FatalProblemError, match=r"s/a \(5 to 9\): they were deleted"):
         hybrid.note_look(outer, Look(deleted={("first", *A): 9}))
+
+
+def test_planning_tells_of_short_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a log that was cut, by a broker that cannot check that."""
+    monkeypatch.setattr("balanced_source_spark.short_splits.ShortSplits.__init__", _impatient)
+    broker = Broker()
+    broker.create("c", "t", [0], end=7)
+    query = PlannedQuery(source=kafka_source("c"), broker=broker)
+    query.trigger_until(lambda: query.records.total() == 7, "all to be read")
+    query.admin.answers_checks = False
+
+    broker.ends["c", "t", 0] = 3
+    query.trigger_until(lambda: bool(_shrunk(query)), "the problem")
+
+    assert "c/t/0 (read up to 7, ends at 3): the source has less" in _shrunk(query)[0].message
+    broker.ends["c", "t", 0] = 9
+    query.trigger_until(lambda: query.records.total() == 9, "it has grown again")
+    assert _shrunk(query) == []
+    query.close()
+
+
+def _impatient(self: Any, set_problem: Any) -> None:
+    self._set_problem, self._lasts, self._since = set_problem, 0.0, {}
+
+
+def _shrunk(query: PlannedQuery) -> list[Problem]:
+    problems = query.planner._runtime.problems
+    return [problem for problem in problems if problem.reason == Reason.SPLIT_SHRUNK]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.api import SourceEvent
 from balanced_source.documents.assignment import Assignment, NumberedEvent
@@ -124,3 +125,28 @@ def test_a_report_that_cannot_be_written_does_not_end_reporting(
         "the event", lambda report: [e.event.name for e in report.events] == ["hello"]
     )
     assert "Object of type Decimal is not JSON serializable" in capsys.readouterr().out
+
+
+def test_an_event_before_the_registration_is_not_taken() -> None:
+    """Its sender keeps it."""
+    runtime = HostRuntime(MemoryChannel())
+    try:
+        assert not runtime.send_event(0, SourceEvent(name="early"))
+    finally:
+        runtime.close()
+    scene = Scene()
+    scene.publish(1)
+    scene.batch()
+    assert scene.runtime.send_event(0, SourceEvent(name="hello"))
+    scene.runtime.close()
+
+
+def test_a_registration_is_logged_with_what_the_host_holds() -> None:
+    with capture_logs() as lines:
+        runtime = HostRuntime(MemoryChannel(), host="2")
+        runtime.committed(StreamOffset(epoch=1, positions={SPLIT: 5}))
+        wait_until(lambda: lines, 20, "the line", interval=0.005)
+        runtime.close()
+
+    line = next(line for line in lines if line["event"] == "registered")
+    assert (line["host"], line["incarnation"], line["splits"]) == ("2", 1, 1)

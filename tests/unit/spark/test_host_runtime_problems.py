@@ -4,6 +4,7 @@ Without one, logged once and raised if fatal.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from balanced_source.api import Problem
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ConnectorError, FatalProblemError
+from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
@@ -122,3 +124,70 @@ def test_a_hook_that_fails_on_an_assignment_ends_the_query_with_its_sentence() -
             runtime.base()
     finally:
         runtime.close()
+
+
+class Wishes:
+    """Stands in for `DriverCalls`; notes what assignments ask for."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def want(self, calls: Any, _called: Any) -> None:
+        self.calls.append(calls)
+
+    def answers(self) -> tuple[()]:
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_only_the_newest_assignment_asks_for_calls(channel: MemoryChannel) -> None:
+    """A watch may deliver an older one after it."""
+    wishes: Any = Wishes()
+    runtime = HostRuntime(channel, calls=wishes)
+    try:
+        newest = Assignment(lineage=2, epoch=1, parallelism=1)
+        for assignment in (
+            newest,
+            replace(newest, lineage=1, epoch=9),
+            replace(newest, epoch=0),
+            replace(newest, epoch=2),
+        ):
+            channel.publish(assignment)
+    finally:
+        runtime.close()
+
+    assert len(wishes.calls) == 2
+
+
+def test_a_query_that_is_finished_reports_that_at_once(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
+    """The operator learns of the end by this report alone, so the query waits for it."""
+    registered(runtime, channel)
+    ended = Assignment(epoch=1, parallelism=1, incarnations={"0": 1}, no_more_splits=frozenset({0}))
+    channel.publish(ended)
+    base = runtime.base()
+    assert base is not None
+    runtime.planned(base)
+    runtime.committed(base)
+
+    wait_until(lambda: runtime.is_finished(base), 8, "the report of the end", interval=0.005)
+
+    assert channel.reports[-1].epoch == 1
+    count = len(channel.reports)
+    for _ in range(5):
+        assert runtime.is_finished(base)
+    assert not runtime._is_urgent
+    assert len(channel.reports) == count
+
+
+def test_settings_without_an_assignment_are_an_error(
+    channel: MemoryChannel, runtime: HostRuntime
+) -> None:
+    with pytest.raises(ChannelError):
+        runtime.settings(timeout=0.0)
+
+    channel.publish(Assignment(epoch=1, parallelism=1, settings={"tapes": {}}))
+    assert runtime.settings(timeout=0.0) == {"tapes": {}}

@@ -68,3 +68,41 @@ def test_partitions_that_answer_are_counted_beside_one_that_does_not() -> None:
     cluster.silent, cluster.begins[TWO] = {ONE}, 2
 
     assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (2, 10)
+
+
+def test_clusters_are_asked_in_their_order() -> None:
+    """What is logged does not depend on the order of sets."""
+    names = [f"cluster-{number}" for number in range(9)]
+    asked: list[str] = []
+
+    def begins(cluster: KafkaCluster, split_ids: Collection[SplitId]) -> Mapping[SplitId, int]:
+        asked.append(cluster.name)
+        return dict.fromkeys(split_ids, 1)
+
+    clusters = {name: KafkaCluster(name=name, bootstrap_servers="b:1") for name in names}
+    settings = KafkaReaderSettings(clusters=clusters, on_data_loss=OnDataLoss.CONTINUE)
+    pieces = tuple(SplitRange(split_id=(name, "t", 0), start=0, end=5) for name in reversed(names))
+    counter = LossCounter(begins)
+
+    counter.note([ReaderPlan(subtask_id=0, ranges=pieces)], settings)
+
+    assert asked == names
+    assert counter.total == len(names)
+
+
+def test_only_what_was_planned_counts_as_skipped() -> None:
+    """A micro-batch does not begin at the start of its log."""
+    cluster = Cluster()
+    cluster.begins[ONE] = 6
+
+    assert cluster.plan((ONE, 4, 10), (TWO, 3, 5)) == (2, 0)
+
+
+def test_ranges_of_splits_that_were_never_read_begin_at_the_start() -> None:
+    cluster = Cluster()
+    cluster.begins[ONE] = 2
+    piece = SplitRange(split_id=ONE, start=None, end=3)
+
+    cluster.losses.note([ReaderPlan(subtask_id=0, ranges=(piece,))], SETTINGS)
+
+    assert cluster.losses.total == 2

@@ -2,9 +2,21 @@
 
 import pytest
 
-from balanced_source.connectors.kafka import EARLIEST, LATEST, Anchor, AtOffset, AtTime
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    Anchor,
+    AtOffset,
+    AtTime,
+    TopicList,
+)
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.kafka.offset_options import ending_offsets, starting_offsets
+from balanced_source_spark.kafka.offset_options import (
+    check_subscribed,
+    ending_offsets,
+    given_as,
+    starting_offsets,
+)
 
 
 def test_offsets_per_partition_with_the_numbers_of_the_ends() -> None:
@@ -62,3 +74,47 @@ def test_a_wrong_start_is_named(options: dict[str, str], field: str) -> None:
 def test_a_wrong_end_is_named() -> None:
     with pytest.raises(InvalidSpecError, match=r"option endingOffsets"):
         ending_offsets({"endingoffsets": "earliest"})
+
+
+def test_a_wrong_partition_number_is_named() -> None:
+    with pytest.raises(InvalidSpecError, match=r"t/-1 is not a partition: numbers .* begin at 0"):
+        starting_offsets({"startingoffsets": '{"t":{"0":1,"-1":5}}'}, default="latest")
+
+
+def test_the_first_partition_that_is_not_subscribed_is_named() -> None:
+    """Whatever the order of the option is, the message is the same."""
+    given = starting_offsets(
+        {"startingoffsets": '{"z":{"0":1},"t":{"0":1},"odrers":{"3":1,"2":1}}'}, default="latest"
+    )
+
+    with pytest.raises(
+        InvalidSpecError,
+        match=r"startingOffsets.*partition 2 of topic 'odrers' is not subscribed: correct it",
+    ):
+        check_subscribed(given, TopicList(("t",)), "startingOffsets")
+
+
+@pytest.mark.parametrize("option", [None, '{"t":{"0":1}}', "latest"])
+def test_offsets_of_subscribed_partitions_are_accepted(option: str | None) -> None:
+    given = None
+    if option is not None:
+        given = starting_offsets({"startingoffsets": option}, default="latest")
+
+    check_subscribed(given, TopicList(("t",)), "startingOffsets")
+
+
+def test_partitions_of_an_end_that_are_not_listed_are_read_to_their_latest_offset() -> None:
+    ends = ending_offsets({"endingoffsets": '{"t":{"0":23}}'})
+    assert ends is not None
+    assert (ends.wishes("t", 0), ends.wishes("t", 1)) == ((AtOffset(23),), (Anchor.LATEST,))
+
+    timed = ending_offsets({"endingtimestamp": "7"})
+    assert timed is not None
+    assert timed.wishes("t", 0) == (AtTime(7), Anchor.LATEST), "no record after it"
+
+
+@pytest.mark.parametrize("which", ["starting", "ending"])
+def test_a_message_names_the_option_that_was_given(which: str) -> None:
+    assert given_as({}, which) == f"{which}Offsets"
+    by_time = {f"{which}offsetsbytimestamp": "{}"}
+    assert given_as(by_time, which) == f"{which}OffsetsByTimestamp"

@@ -2,14 +2,28 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from balanced_source.connectors.kafka import EARLIEST, LATEST, PartitionSet, TopicList, TopicPattern
+from balanced_source.api import Boundedness
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    AtOffset,
+    OnDataLoss,
+    PartitionSet,
+    ReadLimits,
+    TopicList,
+    TopicPattern,
+)
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import AvailableNow, EventTimeAlignment, Pipeline, Sink
 from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source_spark.application import load_transform, source_options, spark_interval
+from balanced_source_spark.kafka.names import COLUMNS, PLAIN
+from balanced_source_spark.kafka.options import read_options
+from balanced_source_spark.kafka.settings import PREFETCH
 from balanced_source_spark.options import Options, parse_options
 from balanced_source_spark.planner import StreamPlanner
 
@@ -217,3 +231,89 @@ def test_the_driver_of_the_operator_gets_the_connector() -> None:
 
     assert source_options(pipeline, environment)["connector"] == "httplog"
     assert "connector" not in source_options(replace(pipeline, connector="kafka"), environment)
+
+
+def subscribed(**options: str) -> object:
+    parsed = parse_options({"kafka.bootstrap.servers": "b:1", **options})
+    source: Any = parsed.embedded
+    return source.subscriber
+
+
+def test_topics_may_be_a_list_a_pattern_or_partitions() -> None:
+    assert subscribed(subscribe="b, a,b") == TopicList(("b", "a"))
+    assert subscribed(subscribepattern="orders.*") == TopicPattern("orders.*")
+    assert subscribed(assign='{"t":[1,0]}') == PartitionSet(frozenset({("t", 0), ("t", 1)}))
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"subscribepattern": "orders-("}, "option subscribePattern: at character 8 of"),
+        ({"subscribe": "a,,b"}, "option subscribe: expected names of topics"),
+        ({"assign": '{"t":[-1]}'}, "option assign: .* names no partition: numbers"),
+        ({"assign": "{}"}, "option assign: .* names no partition"),
+        ({"assign": "[]"}, "option assign: expected"),
+        ({"subscribe": "a", "assign": '{"t":[0]}'}, "set exactly one of subscribe"),
+        ({}, "set exactly one of subscribe"),
+    ],
+)
+def test_a_wrong_choice_of_topics_is_named(options: dict[str, str], says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        subscribed(**options)
+
+
+def test_a_query_may_end_at_offsets() -> None:
+    parsed = parse_options(
+        {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "endingoffsets": '{"t":{"0":7}}'}
+    )
+    source: Any = parsed.embedded
+    assert source.stopping_offsets.wishes("t", 0) == (AtOffset(7),)
+    assert source.starting_offsets == LATEST
+    assert source.boundedness is Boundedness.BOUNDED
+
+    with pytest.raises(InvalidSpecError, match="endingOffsets: partition 0 of topic 'u' is not"):
+        parse_options(
+            {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "endingoffsets": '{"u":{"0":7}}'}
+        )
+
+
+def test_limits_of_a_micro_batch_are_those_of_the_options() -> None:
+    options = {
+        "kafka.bootstrap.servers": "b:1",
+        "subscribe": "t",
+        "maxoffsetspertrigger": "1",
+        "maxoffsetspersplit": "2",
+        "maxbytespertrigger": "3",
+        "minoffsetspertrigger": "4",
+        "maxtriggerdelay": "5s",
+        "failondataloss": "false",
+        "discoveryintervalseconds": "0",
+        "commitgroup": "g",
+    }
+    source: Any = parse_options(options).embedded
+    batch: Any = parse_options(options, is_batch=True).embedded
+
+    assert source.limits == ReadLimits(
+        max_records=1, max_records_per_split=2, max_bytes=3, min_records=4, max_delay=5.0
+    )
+    assert (source.on_data_loss, source.commit_group) == (OnDataLoss.CONTINUE, "g")
+    assert source.discovery_interval is None
+    assert batch.limits == ReadLimits(), "they are of micro-batches"
+    assert (batch.starting_offsets, batch.stopping_offsets) == (EARLIEST, LATEST)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [("key,keys", "option columns: "), ("key,key", "names a column twice: name each once")],
+)
+def test_wrong_columns_are_named(columns: str, says: str) -> None:
+    with pytest.raises(InvalidSpecError, match=says):
+        read_options({"columns": columns})
+
+
+def test_columns_are_those_of_spark_unless_others_are_chosen() -> None:
+    assert read_options({}).columns == PLAIN
+    assert read_options({"includeheaders": "true"}).columns == COLUMNS
+    assert read_options({"columns": "value, key"}).columns == ("value", "key")
+    assert read_options({}).prefetch == PREFETCH
+    assert read_options({"prefetchbytes": "7"}).prefetch == 7

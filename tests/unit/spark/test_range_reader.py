@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 from balanced_source.host import SplitRange
 from balanced_source_spark.kafka import range_reader
 from balanced_source_spark.kafka.range_reader import CHUNK, read_ranges
-from balanced_source_spark.kafka.settings import RangeReaderSettings, ReadStalledError
+from balanced_source_spark.kafka.settings import (
+    LogRewrittenError,
+    OffsetsLostError,
+    RangeReaderSettings,
+    ReadRefusedError,
+    ReadStalledError,
+)
 from support.messages import FakeMessage
 
 
@@ -181,3 +187,164 @@ def test_each_range_gets_its_own_records_in_order_and_once_under_any_delivery(
     got = [(m.topic(), m.partition(), m.offset()) for chunk in accepted for m in chunk]
     assert got == one_by_one(delivered)
     assert len(consumer.given_up) == len(set(consumer.given_up))
+
+
+class Failed(FakeMessage):
+    """An error that librdkafka delivers beside records."""
+
+    def __init__(self, code: int, *, offset: int = 0, partition: int = 0) -> None:
+        super().__init__(offset=offset, partition=partition)
+        self._error = KafkaError(code, "told by the broker")
+
+    def error(self) -> KafkaError:
+        return self._error
+
+
+class Faulty(Consumer):
+    """Delivers errors first; afterwards one record per call."""
+
+    def __init__(self, *errors: Any) -> None:
+        super().__init__(portion=1)
+        self.errors = [*errors]
+        self.looked_at: list[str] = []
+
+    def consume(self, count: int, timeout: float) -> list[Any]:
+        return [self.errors.pop(0)] if self.errors else super().consume(count, timeout)
+
+    def list_topics(self, topic: str, *, timeout: float) -> None:
+        self.looked_at.append(topic)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError._AUTHENTICATION,
+    ],
+)
+def test_what_waiting_does_not_mend_ends_the_read(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    with pytest.raises(ReadRefusedError, match="cluster c, topic t: told by the broker"):
+        read(monkeypatch, Faulty(Failed(code)), 0, 3)
+
+
+@pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError.LEADER_NOT_AVAILABLE])
+def test_an_error_that_passes_does_not_end_the_read(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    assert read(monkeypatch, Faulty(Failed(code), Failed(code)), 0, 3) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._UNKNOWN_TOPIC,
+    ],
+)
+def test_an_unknown_partition_is_looked_for_once(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """A consumer that was kept knows nothing of partitions that were added since."""
+    consumer = Faulty(Failed(code))
+
+    assert read(monkeypatch, consumer, 0, 2) == [0, 1]
+    assert consumer.looked_at == ["t"]
+    again = Faulty(Failed(code), Failed(code))
+    with pytest.raises(ReadRefusedError, match="topic t: told by the broker"):
+        read(monkeypatch, again, 0, 2)
+    assert again.looked_at == ["t"]
+
+
+@pytest.mark.parametrize("code", [KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE])
+def test_a_missing_offset_is_a_loss(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    with pytest.raises(
+        OffsetsLostError,
+        match=r"partition 0: offset 5 does not exist any more \(told by the broker",
+    ):
+        read(monkeypatch, Faulty(Failed(code)), 5, 9)
+
+
+def test_only_the_end_of_the_range_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a compacted topic the last offsets may have no record."""
+    early = Failed(KafkaError._PARTITION_EOF, offset=1)
+    other = Failed(KafkaError._PARTITION_EOF, offset=9, partition=7)
+    assert read(monkeypatch, Faulty(early, other), 0, 2) == [0, 1]
+
+    at_end = Faulty(Failed(KafkaError._PARTITION_EOF, offset=2))
+    assert read(monkeypatch, at_end, 0, 2) == []
+    assert at_end.given_up == [("t", 0)]
+
+
+def test_a_read_that_stalls_says_what_the_broker_said_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    faulty = Faulty(*[Failed(KafkaError._TRANSPORT)] * 100)
+
+    with pytest.raises(ReadStalledError, match="partition 0, 0 to 2: told by the broker"):
+        read(monkeypatch, faulty, 0, 2, stall=-1.0)
+
+
+class Written(FakeMessage):
+    """A record of a leadership."""
+
+    def __init__(self, offset: int, epoch: int | None) -> None:
+        super().__init__(offset=offset)
+        self._epoch = epoch
+
+    def error(self) -> None:
+        return None
+
+    def leader_epoch(self) -> int | None:
+        return self._epoch
+
+
+@pytest.mark.parametrize(
+    ("epochs", "rewritten_at"),
+    [
+        ((3, 3, 3), None),
+        ((2, 3, 3), None),
+        ((None, None, None), None),
+        ((3, 3, 4), 2),
+        ((3, 4, 4), 1),
+        ((4, 4, 5), 0),
+    ],
+)
+def test_records_of_a_later_leadership_than_the_planned_one_are_not_read(
+    monkeypatch: pytest.MonkeyPatch, epochs: tuple[int | None, ...], rewritten_at: int | None
+) -> None:
+    """The log was cut and written again after the micro-batch was planned."""
+
+    class Log(Consumer):
+        def consume(self, count: int, timeout: float) -> list[Any]:
+            return [Written(offset, epoch) for offset, epoch in enumerate((*epochs, 9))]
+
+    @contextmanager
+    def borrowed(_: Any) -> Iterator[Consumer]:
+        yield Log(portion=9)
+
+    monkeypatch.setattr(range_reader, "borrowed_consumer", borrowed)
+    piece = SplitRange(split_id=("c", "t", 0), start=0, end=3, term=3)
+    batch = read_ranges([piece], RangeReaderSettings(cluster="c", config={}, stall=60))
+
+    if rewritten_at is None:
+        assert [row for one in batch for row in one.column("offset").to_pylist()] == [0, 1, 2]
+    else:
+        with pytest.raises(LogRewrittenError, match=rf"\(offset {rewritten_at} is of leader epoch"):
+            list(batch)
+
+
+def test_records_beside_errors_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a partition is told behind its last record."""
+
+    class Mixed(Consumer):
+        def consume(self, count: int, timeout: float) -> list[Any]:
+            return [
+                Failed(KafkaError._TRANSPORT, offset=1),
+                Message(offset=0),
+                Failed(KafkaError._PARTITION_EOF, offset=2),
+                Message(offset=1),
+            ]
+
+    assert read(monkeypatch, Mixed(portion=1), 0, 2) == [0, 1]

@@ -5,6 +5,7 @@ Spark's own source does so too.
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -298,3 +299,47 @@ def test_a_coordinator_that_fails_is_named() -> None:
         wait_until(lambda: said in str(channel.refusal()), 20, "the refusal")
     finally:
         channel.close()
+
+
+def channel(answer: Any, *, confirm: float = 0.0) -> EmbeddedChannel:
+    return EmbeddedChannel(kafka_source("c"), lambda _: answer, parallelism=1, confirm=confirm)
+
+
+def test_each_driver_of_a_host_has_the_next_number() -> None:
+    made = channel(listed())
+
+    assert made.claim("0") == 1
+    known = made.coordinator.state.hosts["0"]
+    made.coordinator._context.state = replace(
+        made.coordinator.state, hosts={"0": replace(known, incarnation=4)}
+    )
+    assert (made.claim("0"), made.claim("unknown")) == (5, 1)
+
+
+@pytest.mark.parametrize(
+    ("has_splits", "confirm", "is_fatal"),
+    [(False, 0.0, True), (False, 3600.0, False), (True, 0.0, False)],
+)
+def test_a_hopeless_problem_is_fatal_only_where_there_is_nothing_else_to_read(
+    has_splits: bool, confirm: float, is_fatal: bool
+) -> None:
+    missing = RefusedDiscoveryError("nothing there", scope="c", reason="Odd", is_hopeless=True)
+    made = channel(Discovered(split_ids=frozenset(), problem=missing), confirm=confirm)
+    assert made.problems() == {}, "not started yet"
+    seen: list[Any] = []
+    made.start(seen.append)
+    try:
+        wait_until(made.problems, 20, "the problem", interval=0.005)
+        made._has_splits = has_splits
+        if is_fatal:
+            wait_until(
+                lambda: [p.is_fatal for p in made.problems().values()] == [True],
+                20,
+                "the verdict",
+                interval=0.005,
+            )
+        (problem,) = made.problems().values()
+        assert problem.is_fatal is is_fatal
+        assert seen == [], "an epoch without splits is held back"
+    finally:
+        made.close()

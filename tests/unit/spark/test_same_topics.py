@@ -137,6 +137,21 @@ def test_a_recreated_topic_is_not_read() -> None:
         read(Cluster(RECREATED))
 
 
+def test_all_partitions_of_recreated_topics_are_named_in_their_order() -> None:
+    """A split of which nothing was read yet has no position."""
+    others = [
+        SplitRange(split_id=("c", "t", 3), start=None, end=4, identity="first"),
+        SplitRange(split_id=("c", "s", 1), start=2, end=3, identity="first"),
+    ]
+    with pytest.raises(OffsetsLostError) as caught:
+        read(Cluster({"t": "second", "s": "second", "u": "u"}), [T, U, *others])
+
+    says = str(caught.value)
+    assert says.index("topic s was deleted") < says.index("topic t was deleted")
+    assert "partition 0 from offset 5 to 8" in says
+    assert "partition 3 from offset 0 to 3" in says
+
+
 def test_no_row_leaves_before_the_topics_were_compared() -> None:
     """With `limit`, Spark may stop after the first rows, and never come to the check at the end."""
     cluster = Cluster(RECREATED)

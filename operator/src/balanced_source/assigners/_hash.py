@@ -38,7 +38,7 @@ def hash_owner(split_id: SplitId, parallelism: int) -> int:
     topic = str(names[-1]) if names else ""
     # Flink's owner function, byte for byte, also where it is uneven: owners are equal there and
     # here.
-    start = ((java_string_hash(topic) * _FACTOR) & 0x7FFFFFFF) % parallelism
+    start = (java_string_hash(topic) * _FACTOR) & 0x7FFFFFFF
     return (start + partition) % parallelism
 
 

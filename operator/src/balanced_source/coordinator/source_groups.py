@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
+from balanced_source.api import MAX_WATERMARK
 from balanced_source.documents.alignment import SourceWatermark
 
 KeyT = TypeVar("KeyT", bound=Hashable)
@@ -114,8 +114,10 @@ class SourceGroups(Generic[KeyT]):
 
     @staticmethod
     def _is_news(member: _Member, wanted: int) -> bool:
-        """To be held, or to be released, is news however small the step is."""
-        limits = (MIN_WATERMARK, MAX_WATERMARK)
-        if member.sent is None or wanted in limits or member.sent in limits:
-            return wanted != member.sent
+        """Whether the step is large enough.
+
+        To be held and to be released always are: no time is near to the limits.
+        """
+        if member.sent is None:
+            return True
         return abs(wanted - member.sent) * STEPS >= member.report.max_drift

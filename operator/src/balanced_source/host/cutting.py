@@ -40,14 +40,12 @@ def equalise(
     )
     for donor in sorted((r for r in loads if loads[r] > target), key=lambda r: (-loads[r], r)):
         surplus = loads[donor] - target
-        while surplus > 0 and receivers:
+        # The target is at least the mean, so the other readers have room for every surplus.
+        while surplus > 0:
             receiver = receivers[-1]
             moved = _hand_over(
                 result[donor], result[receiver], min(surplus, target - loads[receiver])
             )
-            # The rest of the donor cannot be cut: its positions are no numbers.
-            if moved == 0:
-                break
             surplus -= moved
             loads[receiver] += moved
             # A full reader is not tried again, which bounds the number of cuts.
@@ -67,12 +65,11 @@ def length(piece: SplitRange) -> int:
 
 
 def _hand_over(donor: list[SplitRange], receiver: list[SplitRange], wanted: int) -> int:
-    """Move the tail of the donor's longest range, or all of it; returns how many records."""
-    longest = max(
-        range(len(donor)), key=lambda i: (length(donor[i]), donor[i].split_id), default=None
-    )
-    if longest is None or length(donor[longest]) == 0:
-        return 0
+    """Move the tail of the donor's longest range, or all of it; returns how many records.
+
+    The donor has records to give, so its longest range is not empty.
+    """
+    longest = max(range(len(donor)), key=lambda i: (length(donor[i]), donor[i].split_id))
     piece = donor[longest]
     size = length(piece)
     # Whole ranges move uncut: a cut makes two readers open the same split.

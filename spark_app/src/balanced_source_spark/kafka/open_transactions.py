@@ -46,13 +46,11 @@ class _Still:
         end: of the committed records.
         since: when the end was seen first.
         open_since: when records were seen behind it first; None: none were.
-        behind: number of these records.
     """
 
     end: int
     since: float
     open_since: float | None = None
-    behind: int = 0
 
 
 class OpenTransactions:
@@ -149,10 +147,10 @@ def _still(before: _Still | None, end: int, now: float) -> _Still:
 def _seen(it: _Still, high_watermark: int, now: float) -> _Still:
     """Return what is known of a partition after another look."""
     if high_watermark <= it.end:
-        return replace(it, open_since=None, behind=0)
+        return replace(it, open_since=None)
     # Markers move the end: what lies behind the same end all the time is one transaction's fault.
     began = now if it.open_since is None else it.open_since
-    return replace(it, open_since=began, behind=high_watermark - it.end)
+    return replace(it, open_since=began)
 
 
 def _lasts(it: _Still, now: float) -> bool:

@@ -58,12 +58,9 @@ class RecordSizes:
         return {s: self._known[topic] for s in positions if (topic := _topic_of(s)) in self._known}
 
     def _collect(self) -> None:
-        for topic, future in list(self._pending.items()):
-            if not future.done():
-                continue
-            del self._pending[topic]
+        for topic in [topic for topic, future in self._pending.items() if future.done()]:
             try:
-                size = future.result()
+                size = self._pending.pop(topic).result()
             except (KafkaException, BalancedSourceError, LookupError):
                 # also a Secret that is not there now
                 log.warning(

@@ -44,8 +44,7 @@ def is_visible(path: str, pattern: str) -> bool:
     if "/_" not in path and "/." not in path and not path.startswith(HIDDEN):
         return True
     named = len(base_of(pattern).rstrip("/"))
-    parts = [part for part in path[named:].split("/") if part]
-    return not any(part.startswith(HIDDEN) for part in parts)
+    return not any(part.startswith(HIDDEN) for part in path[named:].split("/"))
 
 
 def _translated(pattern: str) -> str:

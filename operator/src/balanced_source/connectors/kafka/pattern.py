@@ -207,17 +207,17 @@ class _PatternParser:
         return self._braces() if character == "{" else None
 
     def _braces(self) -> tuple[int, int | None]:
-        close = self._text.find("}", self._at)
-        low, comma, high = self._text[self._at + 1 : close].partition(",")
+        inside, brace, _ = self._text[self._at + 1 :].partition("}")
+        low, comma, high = inside.partition(",")
         is_number = (
             low.isascii() and low.isdigit() and (not high or (high.isascii() and high.isdigit()))
         )
-        if close < 0 or not is_number:
+        if not brace or not is_number:
             self._refuse("{ begins a repetition like {2,5}; write \\{ for the character")
         least, most = int(low), int(high) if high else (None if comma else int(low))
         if least > MAX_REPEAT or (most is not None and not least <= most <= MAX_REPEAT):
             self._refuse(f"repetitions go from 0 to {MAX_REPEAT}")
-        self._at = close + 1
+        self._at += len(inside) + 2
         return least, most
 
     def _atom(self) -> _Program:

@@ -135,8 +135,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
 
     def _give(self) -> None:
         super()._give()
-        if self.has_more:
-            self._go_on(delay=None)
+        self._go_on(delay=None)
 
     def _lost(self) -> RefusedDiscoveryError:
         return RefusedDiscoveryError(

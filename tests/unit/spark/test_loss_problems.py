@@ -1,0 +1,126 @@
+"""Records that are gone: one problem per topic, and a count of what is never read."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from balanced_source.api import Problem, ProblemKey
+from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import FatalProblemError
+from balanced_source.host.ends import Look
+from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
+
+A, B, OTHER = ("c", "t", 0), ("c", "t", 1), ("d", "u", 0)
+BASE = StreamOffset(positions={A: 5, B: 7, OTHER: None})
+FAIL = KafkaReaderSettings(
+    clusters={"c": KafkaCluster(name="c", bootstrap_servers="b:9092")},
+    on_data_loss=OnDataLoss.FAIL,
+)
+CONTINUE = replace(FAIL, on_data_loss=OnDataLoss.CONTINUE)
+
+
+class Query:
+    """Keeps problems; without an operator a fatal one ends the query."""
+
+    def __init__(self, *, has_operator: bool = True) -> None:
+        self.problems: dict[ProblemKey, Problem] = {}
+        self.changes = 0
+        self._has_operator = has_operator
+        self.counter = LossCounter(lambda *_: {})
+        self.losses = LossProblems(self, self.counter)
+
+    def set_problem(self, key: ProblemKey, problem: Problem | None) -> None:
+        self.changes += 1
+        if problem is None:
+            del self.problems[key]
+        else:
+            self.problems[key] = problem
+
+    def check_problems(self) -> None:
+        for problem in self.problems.values():
+            if problem.is_fatal and not self._has_operator:
+                raise FatalProblemError(problem.message, reason=problem.reason)
+
+    def note(self, settings: KafkaReaderSettings = FAIL, **seen: Any) -> None:
+        self.losses.note(BASE, Look(**seen), settings)
+
+
+LOST: dict[str, dict[str, Any]] = {
+    "recreated": {"recreated": frozenset({A, B})},
+    "deleted": {"deleted": {A: 9, B: 9}},
+    "truncated": {"cuts": {A: 2, B: 3}},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "skipped"),
+    [
+        ("recreated", CONTINUE, 6),
+        ("deleted", CONTINUE, 6),
+        ("truncated", CONTINUE, 0),
+        ("recreated", FAIL, 0),
+        ("deleted", FAIL, 0),
+        ("truncated", FAIL, 0),
+    ],
+)
+def test_only_records_that_are_skipped_with_consent_are_counted(
+    kind: str, settings: KafkaReaderSettings, skipped: int
+) -> None:
+    """After a cut the records that are there now are read. The last ends were 9 and 9."""
+    query = Query()
+    query.note(settings, ends={A: 9, B: 9})
+
+    query.note(settings, **LOST[kind])
+    query.note(settings, **LOST[kind])
+
+    assert query.counter.total == skipped
+    assert list(query.problems) == [(kind, "c", "t")]
+    assert query.changes == 1, "the same loss is told once"
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
+    """With consent it stays, as the record of what is missing."""
+    query = Query()
+
+    query.note(FAIL, **LOST[kind])
+    query.note(FAIL)
+    assert query.problems == {}
+
+    query.note(FAIL, **LOST[kind])
+    query.note(CONTINUE, **LOST[kind])
+    assert query.changes == 4, "the user has consented meanwhile"
+    query.note(CONTINUE)
+    assert list(query.problems) == [(kind, "c", "t")]
+
+
+def test_each_topic_has_a_problem_of_its_own() -> None:
+    query = Query()
+
+    query.note(FAIL, recreated=frozenset({OTHER, A}), deleted={B: 9})
+
+    assert list(query.problems) == [
+        ("recreated", "c", "t"),
+        ("recreated", "d", "u"),
+        ("deleted", "c", "t"),
+    ]
+    messages = [problem.message for problem in query.problems.values()]
+    assert "partition 0" in messages[0]
+    assert "partition 1" not in messages[0]
+    assert "partition 1 from offset 7 to 8" in messages[2]
+
+
+@pytest.mark.parametrize(("settings", "ends_query"), [(FAIL, True), (CONTINUE, False)])
+def test_without_an_operator_a_loss_without_consent_ends_the_query(
+    settings: KafkaReaderSettings, *, ends_query: bool
+) -> None:
+    query = Query(has_operator=False)
+    query.note(settings)
+
+    if ends_query:
+        with pytest.raises(FatalProblemError):
+            query.note(settings, **LOST["recreated"])
+    else:
+        query.note(settings, **LOST["recreated"])
