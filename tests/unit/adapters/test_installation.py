@@ -71,7 +71,7 @@ def test_connectors_of_all_packages_are_found_by_kind() -> None:
     assert [one.kind for one in own] == list(BUILT_IN)
     assert found.kinds == tuple(sorted([*BUILT_IN, "tapes"]))
     assert sorted(one.kind for one in found) == sorted([*BUILT_IN, "tapes"])
-    assert found.kinds_by_module == {"odd_source": "tapes"}
+    assert found.kind_of("odd_source.half") == "tapes"
     assert found.of("tapes").package == "odd 1.0"
     assert found.of("kafka").reference == BUILT_IN["kafka"]
 
