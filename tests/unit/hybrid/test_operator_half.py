@@ -153,7 +153,7 @@ def _cluster_with_secret() -> dict[str, Any]:
         (
             [{"custom": {"connector": "files", "config": {"path": "x"}}}, *parts()[1:]],
             "spec.source.hybrid[0].custom.config",
-            "required",
+            "unknown field; did you mean paths?",
         ),
     ],
 )
