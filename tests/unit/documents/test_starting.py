@@ -174,3 +174,17 @@ def test_an_image_that_is_too_old_is_named() -> None:
         match=r"spec\.application\.image.*version 3.*image of the operator's release",
     ):
         described({**to_variables(ENVIRONMENT), "BALANCED_SOURCE_PIPELINE": newer})
+
+
+@pytest.mark.parametrize(
+    ("text", "port"),
+    [("0", 0), ("", 0), ("65535", 65535), ("65536", None), ("-1", None), ("٣", None)],
+)
+def test_the_port_of_metrics_is_a_port(text: str, port: int | None) -> None:
+    given = {environment.METRICS_PORT: text}
+
+    if port is not None:
+        assert environment.port_of(given) == port
+        return
+    with pytest.raises(CorruptDocumentError, match="not a port from 0 to 65535"):
+        environment.port_of(given)

@@ -53,6 +53,17 @@ def test_an_empty_split_ends_at_its_start() -> None:
     assert look(base, {A: SplitEnd(end=0, term=2)}) == Look(ends={A: 0}, terms={A: 2})
 
 
+def test_a_deleted_split_with_records_before_its_stop_has_no_end_any_more() -> None:
+    """What a server said of it before is old."""
+    base = StreamOffset(positions={A: 3, B: 7}, attributes={A: {STOP: 7}, B: {STOP: 7}})
+    known = {A: SplitEnd(end=6), B: SplitEnd(end=7)}
+
+    seen = look(base, known, deleted=frozenset({A, B}))
+
+    assert seen.ends == {B: 7}
+    assert seen.deleted == {A: 7}
+
+
 READ = StreamOffset(positions={A: 5, B: 5, C: None}, terms={A: 3, B: 3})
 
 

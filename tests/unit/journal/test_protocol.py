@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.documents import journal
 from balanced_source.documents.journal import JournalRecord, RecordKey
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, CorruptDocumentError, JournalError
 from balanced_source.host.journal import Attempt, Emit, SealResult, close, folded, run
 from proof.journal import BUGS, JOURNAL, Closing, S, StoreOf, World, explored, record
 
@@ -45,6 +46,31 @@ def test_a_close_without_an_answer_is_retried() -> None:
             return SealResult.UNKNOWN
 
     assert close(Silent(World()), JOURNAL, 1, [0]) is None
+
+
+def test_a_store_that_takes_a_record_and_does_not_have_it_fails_the_task() -> None:
+    """Nothing was emitted, so Spark may run the task again."""
+
+    class Forgetful(StoreOf):
+        def seal(self, made: JournalRecord) -> SealResult:
+            return SealResult.UNKNOWN
+
+        def read(self, key: RecordKey) -> None:
+            return None
+
+    attempt = Attempt(key=RecordKey(JOURNAL, 1, 0))
+
+    with pytest.raises(JournalError, match="of reader 0, and does not have it afterwards"):
+        run(attempt, Forgetful(World()), lambda _: record(1, 0, 1))
+
+
+def test_a_record_that_lies_where_another_one_belongs_is_corrupt() -> None:
+    made = record(1, 0, 1)
+    text = journal.encode(made, source="shop/orders")
+
+    assert journal.decode(text, source="shop/orders", key=made.key) == made
+    with pytest.raises(CorruptDocumentError, match="lies where"):
+        journal.decode(text, source="shop/orders", key=RecordKey(JOURNAL, 1, 1))
 
 
 def test_an_attempt_fetches_for_its_own_task_only() -> None:
