@@ -190,6 +190,15 @@ HOST_LOST: Final = (
     ),
     "See the application and the driver's pod of that host.",
 )
+DRIVER_SILENT: Final = (
+    "DriverSilent",
+    ReasonKind.OPERATION,
+    "No driver of the source reports, although an application runs. Its lag is unknown.",
+    (
+        "See the driver's log, and whether it reaches the API server. If it hangs, delete its"
+        " SparkApplication."
+    ),
+)
 READERS_MISSING: Final = (
     "ReadersMissing",
     ReasonKind.OPERATION,

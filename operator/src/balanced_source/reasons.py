@@ -39,6 +39,7 @@ class Reason(ExplainedReason):
     APPLICATION_STUCK = operation_reasons.APPLICATION_STUCK
     ROLLED_BACK = operation_reasons.ROLLED_BACK
     HOST_LOST = operation_reasons.HOST_LOST
+    DRIVER_SILENT = operation_reasons.DRIVER_SILENT
     READERS_MISSING = operation_reasons.READERS_MISSING
     DISCOVERY_FAILED = operation_reasons.DISCOVERY_FAILED
     OWNER_REFERENCE_MISSING = operation_reasons.OWNER_REFERENCE_MISSING

@@ -152,6 +152,7 @@ def test_a_failed_application_without_a_driver_is_recreated_after_a_while() -> N
     assert decision(failed, [], now=NOW).delete == ()
     assert decision(failed, [], now=NOW).look_again == pytest.approx(20)
     assert names(decision(failed, [], now=NOW + 30).delete) == ["orders-1"]
+    assert decision(failed, [], now=NOW + 30).look_again > 0, "until the watch tells: no hot loop"
 
 
 def test_a_stuck_application_is_recreated_only_without_a_driver() -> None:

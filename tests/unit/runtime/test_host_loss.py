@@ -389,3 +389,71 @@ def driver_pod(application: str) -> dict[str, Any]:
     }
     metadata = {"name": f"{application}-driver", "namespace": NAMESPACE, "labels": labels}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {"phase": "Running"}}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("policy", ["Wait", "Reassign"])
+def test_a_source_of_which_no_driver_reports_is_not_well(count: int, policy: str) -> None:
+    """Before, the last one that fell silent made everything well."""
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        hosts = [str(number) for number in range(count)]
+        await story.begin(parallelism=4, application=with_policy(count, type=policy, after="1m"))
+        await drivers.rest(*hosts)
+        assert degraded(story)["status"] == "False"
+
+        drivers.absent.update(hosts)
+        await play_on(drivers, 600)
+
+        told = degraded(story)
+        assert (told["status"], told["reason"]) == ("True", "DriverSilent")
+        assert "although orders-1" in told["message"]
+        assert story.status.get("lag") is None, "unknown is not 0"
+
+        drivers.absent.clear()
+        await drivers.rest(*hosts)
+        await story.until(
+            lambda: [drivers.step(), degraded(story)["status"] == "False"][1], "all to be well"
+        )
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_lost_host_stays_lost_when_the_last_one_falls_silent_too() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=with_policy(type="Wait", after="1m"))
+        await drivers.rest("0", "1")
+        lose(drivers, "1", is_marked=False)
+        await play_on(drivers, 100)
+        assert degraded(story)["reason"] == "HostLost"
+
+        drivers.absent.add("0")
+        await play_on(drivers, 300)
+
+        assert degraded(story)["status"] == "True"
+        assert {p["reason"] for p in [degraded(story)]} <= {"DriverSilent", "HostLost"}
+        assert "HostLost" in story.events
+
+    played(play)
+
+
+def test_an_application_that_was_just_resumed_is_given_time_to_report() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=with_policy(1))
+        await drivers.rest("0")
+        story.patch(suspend=True)
+        await play_on(drivers, 600)
+
+        drivers.absent.add("0")
+        story.patch(suspend=False)
+        await play_on(drivers, 60)
+        assert "DriverSilent" not in story.events
+        drivers.absent.clear()
+        await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)

@@ -394,7 +394,7 @@ def _failed(
         message=message,
         problem=Problem(reason=Reason.APPLICATION_FAILED, message=message),
         failures=failures,
-        look_again=max(0.0, left),
+        look_again=max(1.0, left),
     )
 
 

@@ -81,6 +81,11 @@ class Pulses:
             return 0.0
         return now - max(pulse.since, self._heard_since)
 
+    @property
+    def heard_at(self) -> float:
+        """When a driver of the source was heard last; minus infinity if none ever was."""
+        return self._heard_at
+
     def look_at(self, state: CoordinatorState[Any], *, now: float) -> None:
         """Look at all reports that the coordinator has accepted.
 

@@ -90,7 +90,7 @@ class Coordination:
         self._problems = problems
         self._wake = wake
         self._deadlines = HostDeadlines(environment.settings.gate_deadline, problems)
-        self._losses = HostLosses(pulses, problems)
+        self._losses = HostLosses(pulses, problems, observed)
         self._state = DocumentWriter(environment.api, source, source.documents.state)
         self._publisher = Publisher(environment.api, source)
         self._results: list[CallCompleted] = []

@@ -1,8 +1,9 @@
 """Which hosts are lost for so long that others should read their splits, and what is said."""
 
+import math
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import (
@@ -13,10 +14,21 @@ from balanced_source.coordinator import (
     HostState,
 )
 from balanced_source.reasons import Reason
+from balanced_source_operator.controller.application_facts import (
+    ApplicationState,
+    name_of,
+    state_of,
+)
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
+from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.spec.host_loss import Guarantee, HostLoss, HostLossPolicy
 
+QUIET: Final = 120.0
+"""Seconds without a report of any driver after which people are told: longer than a watch that has
+ended unnoticed keeps reports from us."""
+
 _KEY = "lost host"
+_QUIET = "no driver reports"
 
 
 class HostLosses:
@@ -25,10 +37,14 @@ class HostLosses:
     Args:
         pulses: of its hosts.
         problems: where lost hosts are named.
+        observed: has the applications.
     """
 
-    def __init__(self, pulses: Pulses, problems: ProblemBoard) -> None:
+    def __init__(self, pulses: Pulses, problems: ProblemBoard, observed: Observed) -> None:
         self._pulses = pulses
+        self._observed = observed
+        self._running: frozenset[str] = frozenset()
+        self._running_since = -math.inf
         self._problems = problems
         self._named: set[str] = set()
         self._unheard: dict[str, float] = {}
@@ -38,11 +54,15 @@ class HostLosses:
         """Return the hosts to give up now. Lost hosts, given up or not, are named on the board."""
         now, self._after = time.monotonic(), policy.seconds
         self._note_unheard(state, now)
+        self._note_quiet(now)
+        is_heard = now - self._pulses.heard_at < ALIVE
         lost = {
             name: host
             for name, host in state.hosts.items()
-            # The splits of a host that is alone can go to nobody.
-            if len(state.hosts) > 1 and self._is_lost(name, host, now)
+            # The splits of a host that is alone can go to nobody. One that was lost is not back
+            # because no other one is heard any more.
+            if len(state.hosts) > 1
+            and (self._is_lost(name, host, now) or (name in self._named and not is_heard))
         }
         for name in self._named - lost.keys():
             self._problems.clear((_KEY, name))
@@ -55,6 +75,7 @@ class HostLosses:
             name: host
             for name, host in lost.items()
             if reassigns
+            and is_heard
             and host.role is HostRole.MEMBER
             and self._has_successor(state, now, of=host)
         }
@@ -76,7 +97,29 @@ class HostLosses:
             for host in self._pulses.silent(now=now)
         ]
         left += [since + self._after - now for since in self._unheard.values()]
+        left.append(self._quiet_since() + QUIET - now)
         return min((seconds for seconds in left if seconds > 0), default=None)
+
+    def _quiet_since(self) -> float:
+        """Since when no driver was heard although applications run; infinity if none runs."""
+        heard_at = self._pulses.heard_at
+        if not self._running or heard_at == -math.inf:
+            return math.inf
+        # An application that has just started, as after a suspension, needs time to register.
+        return max(heard_at, self._running_since)
+
+    def _note_quiet(self, now: float) -> None:
+        """Tell if no driver reports: nothing else says that all of them hang."""
+        running = {
+            found["metadata"]["uid"]: name_of(found)
+            for several in self._observed.by_host.values()
+            for found in several
+            if state_of(found) is ApplicationState.RUNNING
+        }
+        if running.keys() != self._running:
+            self._running, self._running_since = frozenset(running), now
+        is_quiet = now - self._quiet_since() >= QUIET
+        self._problems.set(_QUIET, _quiet(sorted(running.values())) if is_quiet else None)
 
     def _note_unheard(self, state: CoordinatorState[Any], now: float) -> None:
         """Note since when others report and a host that may hold splits was not heard.
@@ -112,6 +155,16 @@ class HostLosses:
             state.hosts[name].phase in able and self._pulses.silence(name, now=now) < ALIVE
             for name in state.members
         )
+
+
+def _quiet(applications: list[str]) -> Problem:
+    message = (
+        f"no driver of this source has reported for {QUIET:.0f} s, although"
+        f" {', '.join(applications)} run: what is read, and the lag, are unknown. See the logs of"
+        " the drivers, and whether they reach the API server. If one hangs, delete its"
+        " SparkApplication: another one continues from the checkpoint"
+    )
+    return Problem(reason=Reason.DRIVER_SILENT, message=message)
 
 
 def _problem(
