@@ -346,7 +346,7 @@ def test_an_invalid_spec_after_a_restart_of_the_operator_removes_no_host() -> No
     played(play)
 
 
-@pytest.mark.parametrize("lost", ["state", "state and assignments"])
+@pytest.mark.parametrize("lost", ["state", "state and assignments", "everything"])
 def test_a_host_that_leaves_while_documents_are_lost_hands_over_first(lost: str) -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
@@ -366,11 +366,48 @@ def test_a_host_that_leaves_while_documents_are_lost_hands_over_first(lost: str)
         story.server.remove(CONFIG_MAP, NAMESPACE, documents[0].state)
         for names in documents if lost != "state" else ():
             story.server.remove(CONFIG_MAP, NAMESPACE, names.assignment)
+            if lost == "everything":
+                story.server.remove(CONFIG_MAP, NAMESPACE, names.readers)
         story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
         drivers.absent.clear()
         story.start_operator()
 
         await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_documents_that_are_all_deleted_leave_each_record_delivered_once(
+    is_down: bool, count: int
+) -> None:
+    """Applications that run are all that tells that the source is not new.
+
+    The number of hosts changes meanwhile: a host whose driver is heard late holds splits.
+    """
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=application(count=2))
+        await drivers.rest("0", "1")
+        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
+        drivers.step()
+        if is_down:
+            await story.operators.pop().stop()
+        drivers.absent.add("1")
+        for found in story.server.select(CONFIG_MAP, NAMESPACE):
+            story.server.remove(CONFIG_MAP, NAMESPACE, found["metadata"]["name"])
+        story.patch(application=application(count=count))
+        if is_down:
+            story.start_operator()
+
+        due = clock() + 60
+        await story.until(lambda: [drivers.step(), clock() >= due][1], "a minute")
+        assert len(story.applications) == max(count, 2), "host 1 is heard before it is retired"
+        drivers.absent.clear()
+        await drivers.rest(*map(str, range(count)))
         drivers.check_each_once()
 
     played(play)

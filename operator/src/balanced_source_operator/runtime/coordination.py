@@ -282,11 +282,11 @@ class Coordination:
 
         1, or more than any seen if the source is not new.
         """
-        # An assignment before the first epoch only asks a driver for something: nothing was
-        # decided.
+        # An application is made after the state is stored, so one without any is not new. An
+        # assignment before the first epoch only asks a driver for something: nothing was decided.
         seen = [former.lineage] if former is not None and former.epoch else []
         seen += [report.lineage for host in hosts if (report := self.reported(host)) is not None]
-        return max(seen, default=0) + 1
+        return max(seen, default=int(bool(self._observed.by_host))) + 1
 
     def _deliver(self, result: CallCompleted) -> None:
         self._results.append(result)
