@@ -70,7 +70,12 @@ class Ledger:
         """
         is_known = str(split_id[0]) in self.adopted
         self.parts.setdefault(
-            (topic_id, split_id), Partition(is_strict=is_known or not self.starts_latest)
+            (topic_id, split_id),
+            Partition(
+                is_strict=is_known or not self.starts_latest,
+                # Added before the partition was there: its first life may begin with any record.
+                first_start=0 if str(split_id[0]) in self.added else None,
+            ),
         )
 
     def produced(self, topic_id: str, split_id: SplitId, count: int) -> None:
