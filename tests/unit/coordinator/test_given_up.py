@@ -131,7 +131,14 @@ def test_a_change_of_the_spec_does_not_end_the_drain() -> None:
     stage.operator.handle(HostsChanged(("0", "1")))
     assert role(stage, "1") is HostRole.DRAINING
     stage.operator.handle(HostsChanged(("0",)))
-    assert role(stage, "1") is HostRole.LEAVING
+    assert role(stage, "1") is HostRole.DRAINING
+
+    stage.dead.discard("1")
+    stage.registers(1).adopts().adopts().adopts()
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got))
 
 
 def test_with_duplicates_allowed_other_hosts_continue_at_once_from_the_last_report() -> None:

@@ -457,3 +457,35 @@ def test_an_application_that_was_just_resumed_is_given_time_to_report() -> None:
         drivers.check_each_once()
 
     played(play)
+
+
+@pytest.mark.parametrize("is_settled", [True, False], ids=["in time", "late"])
+def test_a_drain_continues_when_its_host_is_not_wanted_any_more(*, is_settled: bool) -> None:
+    """An ordinary application in its place would have all executors, and may be held by limits."""
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(
+            parallelism=6,
+            restart={"maxFailures": 1},
+            application=with_policy(3, type="Reassign", after="1m"),
+        )
+        await drivers.rest("0", "1", "2")
+        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
+        drivers.of["2"].batch(die="delivered")
+        lose(drivers, "2")
+        await story.until(lambda: [drivers.step(), is_drain(story, "2")][1], "the drain attempt")
+        if is_settled:
+            drivers.absent.clear()
+
+        story.patch(application=with_policy(2, type="Reassign", after="1m"))
+        if not is_settled:
+            await play_on(drivers, 300)
+            assert roles(story)["2"] == "Draining"
+            assert is_drain(story, "2")
+            drivers.absent.clear()
+
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)

@@ -70,12 +70,15 @@ def _kept(host: HostState, *, is_wanted: bool) -> HostState | None:
 
     None for one that has not come and is not wanted any more.
     """
+    # Its drain attempt settles what it has delivered, which is needed whoever reads on. It leaves
+    # when it has drained, and is added again if it is wanted then.
+    if host.role is HostRole.DRAINING:
+        return host
     is_expected = host.phase is HostPhase.EXPECTED
     if not is_wanted:
         # It had no readers, and no one registered for it, so there is nothing to wait for.
         has_nothing = is_expected and host.role is HostRole.JOINING
         return None if has_nothing else replace(host, role=HostRole.LEAVING)
-    # A host that drains is wanted all the time. What the user wants does not end the drain.
     if host.role is not HostRole.LEAVING:
         return host
     # One that has not passed a gate in this lineage may hold splits: a gate waits for it, and its

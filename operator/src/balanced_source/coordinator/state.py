@@ -66,6 +66,13 @@ class HostState:
         # Before it is addressed, the epoch of a report is what its checkpoint was restored from.
         return self.report.epoch if self.report.epoch >= self.addressed_epoch > 0 else 0
 
+    def is_going(self, *, is_wanted: bool) -> bool:
+        """Whether it does not count among the hosts that there are to be.
+
+        One that drains stays until it has drained, wanted or not.
+        """
+        return self.role is HostRole.LEAVING or (self.role is HostRole.DRAINING and not is_wanted)
+
     @property
     def is_on_its_way_out(self) -> bool:
         """Whether the host runs no readers and is forgotten when it has let go of its splits."""

@@ -19,7 +19,6 @@ from balanced_source.coordinator import (
     Event,
     ExecuteCall,
     HostOverdue,
-    HostRole,
     HostsChanged,
     ParallelismChanged,
     PersistState,
@@ -342,7 +341,6 @@ class Coordination:
         One that has drained waits until its drain attempt is stopped.
         """
         known = coordinator.state.hosts
-        here = {name for name, host in known.items() if host.role is not HostRole.LEAVING}
         drained = {
             h
             for h, found in self._observed.by_host.items()
@@ -350,6 +348,7 @@ class Coordination:
         }
         asked = tuple(name for name in host_names(desired.spec) if name not in drained)
         wanted = self._roll.hosts(asked, known)
+        here = {n for n, host in known.items() if not host.is_going(is_wanted=n in wanted)}
         if not desired.is_recalled and wanted and here != set(wanted):
             await self._handle(coordinator, HostsChanged(wanted))
 
