@@ -39,22 +39,17 @@ def judge(folder: Path, program: Path) -> dict[str, Any]:
     return _judged("chaos.checker", str(folder), str(program))
 
 
-def judge_lines(folder: Path) -> dict[str, Any]:
-    """Have a folder of a schedule over files checked, in a process of its own.
+def judge_written(checker: str, folder: Path) -> dict[str, Any]:
+    """Have a folder of a schedule without brokers checked, in a process of its own.
+
+    Args:
+        checker: module of `chaos.checker`.
+        folder: of the schedule.
 
     Raises:
         RuntimeError: the checker failed.
     """
-    return _judged("chaos.checker.lines", str(folder))
-
-
-def judge_keyed(folder: Path) -> dict[str, Any]:
-    """Have a folder of a schedule over keyed records checked, in a process of its own.
-
-    Raises:
-        RuntimeError: the checker failed.
-    """
-    return _judged("chaos.checker.keyed", str(folder))
+    return _judged(f"chaos.checker.{checker}", str(folder))
 
 
 def _judged(*arguments: str) -> dict[str, Any]:

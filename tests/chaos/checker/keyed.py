@@ -10,7 +10,6 @@ sink/<batch>/<attempt>/complete, valid  see `sink`
 """
 
 import csv
-import dataclasses
 import json
 import sys
 from collections import Counter
@@ -20,7 +19,7 @@ from typing import NamedTuple
 
 from chaos.checker.epochs import differing_replays
 from chaos.checker.sink import Attempt, attempts, differing
-from chaos.checker.verdict import Verdict, events, examples
+from chaos.checker.verdict import Verdict, events, examples, printed
 
 
 class Record(NamedTuple):
@@ -105,12 +104,5 @@ def _record(cells: list[str]) -> Record:
     return Record(key, int(number))
 
 
-def main(folder: Path) -> int:
-    """Print the verdict about a folder as JSON; 1 if anything is wrong."""
-    verdict = judge(folder)
-    sys.stdout.write(json.dumps(dataclasses.asdict(verdict)) + "\n")
-    return 0 if verdict.is_ok else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(printed(judge, Path(sys.argv[1])))

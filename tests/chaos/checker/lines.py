@@ -7,9 +7,7 @@ sink/<batch>/<attempt>/task-<k>.csv     path,block,digest in order of reading
 sink/<batch>/<attempt>/complete, valid  see `sink`
 """
 
-import dataclasses
 import hashlib
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +16,7 @@ from typing import NamedTuple
 
 from chaos.checker.epochs import differing_replays
 from chaos.checker.sink import Attempt, attempts, differing
-from chaos.checker.verdict import Verdict, events, examples
+from chaos.checker.verdict import Verdict, events, examples, printed
 
 
 class Line(NamedTuple):
@@ -103,12 +101,5 @@ def _read(cells: list[str]) -> Read:
     return Read(Line(path, hashed), int(block))
 
 
-def main(folder: Path) -> int:
-    """Print the verdict about a folder as JSON; 1 if anything is wrong."""
-    verdict = judge(folder)
-    sys.stdout.write(json.dumps(dataclasses.asdict(verdict)) + "\n")
-    return 0 if verdict.is_ok else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(printed(judge, Path(sys.argv[1])))

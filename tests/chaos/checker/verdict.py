@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,3 +44,10 @@ def events(history: Path) -> Iterator[dict[str, object]]:
             yield json.loads(line)
         except ValueError:
             continue
+
+
+def printed(judge: Callable[[Path], Verdict], folder: Path) -> int:
+    """Print the verdict about a folder as JSON; 1 if anything is wrong."""
+    verdict = judge(folder)
+    sys.stdout.write(json.dumps(dataclasses.asdict(verdict)) + "\n")
+    return 0 if verdict.is_ok else 1

@@ -5,17 +5,15 @@ The files are the truth, and stay as they are; see `checker.lines`.
 
 import os
 import random
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from chaos.checker import lines
-from chaos.children import judge_lines
 from chaos.light.run import Outcome, Tell
 from chaos.light.stage import Stage
-from chaos.light.written import Written, drawn, run_written
+from chaos.light.written import Writer, Written, drawn, run_written
 from chaos.light.zygote import Zygote
 from chaos.world import Fault, World
 from support.builders import spec_json
@@ -26,7 +24,7 @@ LATE: Final = 3.0
 SCHEMA: Final[Mapping[str, str]] = {"value": "string", "_path": "string", "_block_offset": "bigint"}
 
 
-class Writer:
+class FileWriter(Writer):
     """Lets files appear in a thread: small and large ones, and some with an earlier time.
 
     Args:
@@ -35,20 +33,19 @@ class Writer:
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self._folder, self._dice, self._count = folder, random.Random(f"files-{seed}"), 0
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        super().__init__(f"files-{seed}")
+        self._folder, self._count = folder, 0
         folder.mkdir(parents=True)
 
     def write(self, files: int) -> None:
         """Write some files, each as a whole."""
         for _ in range(files):
-            count = self._dice.choice((1, 20, 20, 2000))
+            count = self.dice.choice((1, 20, 20, 2000))
             text = "".join(f"{self._count}-{n}-{'x' * (n % 30)}\n" for n in range(count))
             hidden = self._folder / f"_{self._count:05}"
             hidden.write_text(text)
-            if self._dice.random() < 0.2:
-                at = time.time() - self._dice.uniform(0, LATE)
+            if self.dice.random() < 0.2:
+                at = time.time() - self.dice.uniform(0, LATE)
                 os.utime(hidden, (at, at))
             hidden.rename(self._folder / f"{self._count:05}.txt")
             self._count += 1
@@ -62,19 +59,12 @@ class Writer:
         """Number of lines."""
         return len(lines.written(self._folder))
 
-    def start(self) -> None:
-        """Go on writing until `stop`."""
-        self._thread.start()
+    def write_some(self) -> None:
+        """Write one more file."""
+        self.write(1)
 
-    def stop(self) -> None:
-        """Write no more."""
-        self._is_over.set()
-        if self._thread.is_alive():
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_over.wait(self._dice.uniform(0.05, 0.4)):
-            self.write(1)
+    def note(self) -> None:
+        """Nothing to do: the files are there."""
 
 
 def run_files(
@@ -101,9 +91,9 @@ def run_files(
     happen = faults if faults is not None else drawn(dice)
     source = Written(
         stage=files_stage(world, folder, zygote),
-        writer=Writer(folder / "in", seed),
+        writer=FileWriter(folder / "in", seed),
         delivered=lambda sink: len(lines.delivered(sink)),
-        judge=judge_lines,
+        checker="lines",
     )
     return run_written(source, happen, tell)
 

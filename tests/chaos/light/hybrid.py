@@ -6,7 +6,6 @@ What was produced is the truth; see `checker.keyed`.
 import csv
 import json
 import random
-import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,11 +16,10 @@ import pyarrow.parquet as pq
 from confluent_kafka import Producer
 
 from chaos.checker import keyed
-from chaos.children import judge_keyed
 from chaos.light.brokers import Brokers
 from chaos.light.run import Outcome, Tell
 from chaos.light.stage import Stage
-from chaos.light.written import Written, drawn, run_written
+from chaos.light.written import Writer, Written, drawn, run_written
 from chaos.light.zygote import Zygote
 from chaos.world import Fault, World
 from support.builders import spec_json
@@ -45,8 +43,8 @@ _FILES: Final = 6
 _FLUSH: Final = 120.0
 
 
-class Topic:
-    """Produces numbered records to each partition of a topic, in a thread.
+class TopicWriter(Writer):
+    """Produces numbered records to each partition of a topic.
 
     Args:
         bootstrap: of the brokers.
@@ -57,12 +55,11 @@ class Topic:
     """
 
     def __init__(self, bootstrap: str, name: str, partitions: int, folder: Path, seed: int) -> None:
+        super().__init__(f"hybrid-{seed}")
         self._name, self._folder, self._partitions = name, folder, partitions
-        self._dice, self._is_over = random.Random(f"hybrid-{seed}"), threading.Event()
         self._end, self._first = 0, int(time.time() * 1000) - 3_600_000
         settings = {"bootstrap.servers": bootstrap, "linger.ms": 5, "enable.idempotence": True}
         self._producer: Any = Producer(settings)
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
     def total(self) -> int:
@@ -80,22 +77,15 @@ class Topic:
         (self._folder / "history.json").write_text(json.dumps(HISTORY))
         self._produce(50)
 
-    def start(self) -> None:
-        """Go on producing until `stop`."""
-        self._thread.start()
+    def write_some(self) -> None:
+        """Produce a few more."""
+        self._produce(self.dice.choice((1, 5, 50)))
 
-    def stop(self) -> None:
-        """Produce no more, and say what was produced."""
-        self._is_over.set()
-        if self._thread.is_alive():
-            self._thread.join()
+    def note(self) -> None:
+        """Say which records there are."""
         with (self._folder / "written.csv").open("w", newline="") as out:
             numbers = ((p, n) for p in range(self._partitions) for n in range(self._end))
             csv.writer(out).writerows((f"p{p}", n) for p, n in numbers)
-
-    def _run(self) -> None:
-        while not self._is_over.wait(self._dice.uniform(0.05, 0.4)):
-            self._produce(self._dice.choice((1, 5, 50)))
 
     def _produce(self, count: int) -> None:
         """Produce the next records of each partition.
@@ -163,9 +153,9 @@ def run_hybrid(
         brokers["main"].admin.create_topics({name: partitions})
     source = Written(
         stage=hybrid_stage(world, folder, bootstrap, zygote),
-        writer=Topic(bootstrap, name, partitions, folder, seed),
+        writer=TopicWriter(bootstrap, name, partitions, folder, seed),
         delivered=lambda sink: len(keyed.delivered(sink)),
-        judge=judge_keyed,
+        checker="keyed",
         brokers=brokers,
     )
     more = ("kill_broker", "freeze_broker", "disturb_network")

@@ -5,17 +5,15 @@ What was written is the truth; see `checker.keyed`. No record expires during a s
 
 import csv
 import random
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from chaos.checker import keyed
-from chaos.children import judge_keyed
 from chaos.light.faults import Act, Scene
 from chaos.light.run import Outcome, Tell
 from chaos.light.stage import Stage
-from chaos.light.written import Written, drawn, run_written
+from chaos.light.written import Writer, Written, drawn, run_written
 from chaos.light.zygote import Zygote
 from chaos.world import Fault, World
 from support.builders import spec_json
@@ -35,8 +33,8 @@ SHARDS: Final = 6
 """Open shards, at most."""
 
 
-class Writer:
-    """Puts records in a thread.
+class StreamWriter(Writer):
+    """Puts numbered records.
 
     Args:
         stream: that gets them.
@@ -45,9 +43,8 @@ class Writer:
     """
 
     def __init__(self, stream: Stream, folder: Path, seed: int) -> None:
+        super().__init__(f"stream-{seed}")
         self._stream, self._file = stream, folder / "written.csv"
-        self._dice, self._is_over = random.Random(f"stream-{seed}"), threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
     def total(self) -> int:
@@ -58,21 +55,14 @@ class Writer:
         """Put the first records."""
         self._stream.put(200)
 
-    def start(self) -> None:
-        """Go on writing until `stop`."""
-        self._thread.start()
+    def write_some(self) -> None:
+        """Put a few more."""
+        self._stream.put(self.dice.choice((1, 20, 20, 200)))
 
-    def stop(self) -> None:
-        """Write no more, and say what was written."""
-        self._is_over.set()
-        if self._thread.is_alive():
-            self._thread.join()
+    def note(self) -> None:
+        """Say which records there are."""
         with self._file.open("w", newline="") as out:
             csv.writer(out).writerows((KEYS[n % len(KEYS)], n) for n in range(self.total))
-
-    def _run(self) -> None:
-        while not self._is_over.wait(self._dice.uniform(0.05, 0.4)):
-            self._stream.put(self._dice.choice((1, 20, 20, 200)))
 
 
 def shard_acts(stream: Stream) -> Mapping[str, Act]:
@@ -135,9 +125,9 @@ def run_stream(
     acts = shard_acts(stream)
     source = Written(
         stage=stream_stage(world, folder, endpoint, stream.name, zygote),
-        writer=Writer(stream, folder, seed),
+        writer=StreamWriter(stream, folder, seed),
         delivered=lambda sink: len(keyed.delivered(sink)),
-        judge=judge_keyed,
+        checker="keyed",
         acts=acts,
     )
     return run_written(source, drawn(dice, *acts, pause=3) if faults is None else faults, tell)

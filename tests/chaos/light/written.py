@@ -1,12 +1,15 @@
 """Schedules over a source of which a writer knows what there is, and nothing changes it."""
 
 import random
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Final, cast
 
+from chaos.children import judge_written
 from chaos.light.brokers import Brokers
 from chaos.light.faults import FAULTS, Act, Scene
 from chaos.light.run import NOTHING, PATIENCE, Outcome, Tell, disturb
@@ -35,21 +38,49 @@ _BEGIN: Final = 180.0
 """Seconds until the first records are there."""
 
 
-class Writer(Protocol):
-    """Adds records to a source."""
+class Writer(ABC):
+    """Adds records to a source: some before the query starts, and more from a thread.
 
+    Args:
+        seed: decides how many at a time, and when.
+    """
+
+    def __init__(self, seed: str) -> None:
+        self.dice = random.Random(seed)
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @abstractmethod
     def begin(self) -> None:
         """Write what is there before the query starts."""
 
-    def start(self) -> None:
-        """Go on writing until `stop`."""
-
-    def stop(self) -> None:
-        """Write no more; the folder of the schedule says then what there is."""
+    @abstractmethod
+    def write_some(self) -> None:
+        """Write a few more."""
 
     @property
+    @abstractmethod
     def total(self) -> int:
         """Number of records, known when it has stopped."""
+
+    @abstractmethod
+    def note(self) -> None:
+        """Say in the folder of the schedule what was written."""
+
+    def start(self) -> None:
+        """Go on writing until `stop`."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write no more, and say what was written."""
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.note()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(self.dice.uniform(0.05, 0.4)):
+            self.write_some()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +91,7 @@ class Written:
         stage: processes and documents.
         writer: adds records.
         delivered: how many different records the sink of a folder has.
-        judge: compares the sink with what was written; see `chaos.children`.
+        checker: module of `chaos.checker` that compares the sink with what was written.
         acts: faults of this kind of source alone, by their names.
         brokers: that faults may disturb; None if it needs none.
     """
@@ -68,7 +99,7 @@ class Written:
     stage: Stage
     writer: Writer
     delivered: Callable[[Path], int]
-    judge: Callable[[Path], dict[str, Any]]
+    checker: str
     acts: Mapping[str, Act] = field(default_factory=dict)
     brokers: Brokers | None = None
 
@@ -106,7 +137,7 @@ def run_written(source: Written, faults: tuple[Fault, ...], tell: Tell) -> Outco
     verdict, is_stuck, given_up = NOTHING, False, None
     try:
         is_stuck = not _play(source, scene, faults, tell)
-        verdict = source.judge(source.stage.folder)
+        verdict = judge_written(source.checker, source.stage.folder)
     except TestbedError as error:
         given_up = f"{type(error).__name__}: {error}"
     finally:
