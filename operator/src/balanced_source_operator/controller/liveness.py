@@ -77,9 +77,13 @@ class Pulses:
         not count.
         """
         pulse = self._of.get(host)
-        if pulse is None or pulse.seen is None or now - self._heard_at >= ALIVE:
+        if pulse is None or pulse.seen is None or not self.is_heard(now=now):
             return 0.0
         return now - max(pulse.since, self._heard_since)
+
+    def is_heard(self, *, now: float) -> bool:
+        """Return whether any driver of the source was heard just now."""
+        return now - self._heard_at < ALIVE
 
     @property
     def heard_at(self) -> float:

@@ -55,7 +55,7 @@ class HostLosses:
         now, self._after = time.monotonic(), policy.seconds
         self._note_unheard(state, now)
         self._note_quiet(now)
-        is_heard = now - self._pulses.heard_at < ALIVE
+        is_heard = self._pulses.is_heard(now=now)
         lost = {
             name: host
             for name, host in state.hosts.items()

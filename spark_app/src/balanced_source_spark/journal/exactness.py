@@ -60,18 +60,13 @@ def check_moves(starts: Mapping[SplitId, Position], moved: Mapping[SplitId, Posi
         ContractViolationError: one is not, or has not.
     """
     for split_id, position in moved.items():
-        start = starts[split_id]
         if type(position) is not int:
             raise ContractViolationError(
                 f"the reader is at position {position!r} of split {split_id}, a"
                 f" {type(position).__name__}: a position is an int that grows. If the source has"
                 " cursors of another kind, count its records instead"
             )
-        if start is not None and position < start:
-            raise ContractViolationError(
-                f"the reader went back from position {start} of split {split_id} to {position}: a"
-                " position only grows"
-            )
+        check_forward(split_id, starts[split_id], position)
 
 
 def check_forward(split_id: SplitId, before: Position, now: Position) -> None:

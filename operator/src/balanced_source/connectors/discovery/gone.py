@@ -54,9 +54,9 @@ def unread(
 
     Drivers know only of the ends that they have asked for.
     """
-    read = read_to_end(deleted, state, context)
-    left = {s: x for s, x in _known(deleted, state, context).items() if s not in read}
-    return source.unread(list(left.values()), exists=exists)
+    known = _known(deleted, state, context)
+    left = [split for s, split in known.items() if not _is_over(s, split, state)]
+    return source.unread(left, exists=exists)
 
 
 def read_to_end(
@@ -66,7 +66,11 @@ def read_to_end(
 ) -> frozenset[SplitId]:
     """Return the deleted splits of which nothing is left to be read, as far as reports tell."""
     known = _known(deleted, state, context)
-    return frozenset(s for s, split in known.items() if s in state.finished or is_read(split))
+    return frozenset(s for s, split in known.items() if _is_over(s, split, state))
+
+
+def _is_over(split_id: SplitId, split: SplitT, state: DiscoveryState[SplitT]) -> bool:
+    return split_id in state.finished or is_read(split)
 
 
 def _known(
