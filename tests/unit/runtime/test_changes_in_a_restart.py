@@ -143,7 +143,9 @@ def test_a_source_that_gets_another_strategy_meanwhile_ends_as_one_application(s
     async def then(story: Story, drivers: Busy) -> None:
         plain = BLUE_GREEN.application(NEXT)
         story.patch(application={**plain, "restart": {"strategy": None}})
+        begun = clock()
         await BLUE_GREEN.end(story, drivers)
+        assert clock() - begun < 120, "the applications do not wait for each other"
 
     play(BLUE_GREEN, stage, then)
 
