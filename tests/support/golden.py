@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from balanced_source.api import Problem, SourceEvent, SplitId
 from balanced_source.assigners import AssignerIdentity, HashAssigner, PerScopeAssigner
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
@@ -29,14 +28,12 @@ from balanced_source.documents import (
     environment,
     increments,
     journal,
-    lags,
     pipeline,
     report,
     stream_offset,
 )
-from balanced_source.documents.alignment import GroupWatermark, SourceWatermark
-from balanced_source.documents.assignment import Assignment, NumberedEvent
-from balanced_source.documents.calls import CallAnswer, CallError, WantedCall
+from balanced_source.documents.alignment import GroupWatermark
+from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.pipeline import (
@@ -46,58 +43,12 @@ from balanced_source.documents.pipeline import (
     ProcessingTime,
     Sink,
 )
-from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from support.golden_files import FOLDER, golden, write_once
+from support.golden_reports import ANSWERS, CALLS, EVENT, LAGS, REPORT, T
 from support.world import UID, kafka_source
 
 __all__ = ["CHECKPOINT", "FOLDER", "FORMATS", "FULL", "SOURCE", "golden"]
-T: list[SplitId] = [("c", "t", partition) for partition in range(6)]
-EVENT = NumberedEvent(number=3, subtask_id=1, event=SourceEvent(name="hello", payload={"n": 1}))
-
-REPORT = HostReport(
-    host="1",
-    incarnation=2,
-    instance="abc",
-    lineage=1,
-    sequence=4,
-    epoch=5,
-    parallelism=2,
-    owners={T[1]: 1},
-    positions={T[1]: 42},
-    retained={T[4]: 7},
-    attributes={T[1]: {"stop": 100}},
-    lag=11,
-    heartbeat=1700000000.5,
-    location="node-1",
-    events=(EVENT,),
-    events_seen=2,
-    metrics={"rate": 1.5},
-    alignment=SourceWatermark(
-        group="g", watermark=1700000000123, max_drift=60000, idle_timeout=30.0
-    ),
-    problems=(
-        Problem(
-            reason="LogTruncated",
-            message="3 records of orders/0 are gone",
-            scope="c",
-            is_fatal=True,
-        ),
-    ),
-)
-CALLS = (
-    WantedCall(id="ab-1", call={"list": "/data"}),
-    WantedCall(id="ab-2", call={"list": "/more"}, page=3),
-)
-ANSWERS = (
-    CallAnswer(
-        id="ab-1",
-        error=CallError(
-            message="no such folder", reason="NotFound", scope="/data", is_refused=True
-        ),
-    ),
-    CallAnswer(id="ab-2", digest="00ff", page=3, pages=4, data="QlpoOQ=="),
-)
 ASSIGNMENT = Assignment(
     lineage=1,
     epoch=6,
@@ -449,21 +400,21 @@ assert OFFSET.journal is not None
 HELD = {"stream-offset": replace(OFFSET, journal=replace(OFFSET.journal, held=frozenset({T[1]})))}
 """Examples of a source of which a split is not read, because it was deleted or created again."""
 
-LAGS = replace(
-    REPORT,
-    alignment=None,
-    problems=(),
-    metrics={"skew": 1.0, **lags.to_metrics({T[0]: 3, T[1]: None}, {})},
-)
-"""A report with a lag per split: part of `metrics`, so operators of all versions read it."""
-
 ZONED = replace(FULL["report"], zone="eu-1a")
 """A report of a driver that knows its zone: operators of all versions read it."""
+
+
+FOLLOWING = replace(
+    FULL["report"], former=replace(REPORT, incarnation=1, problems=(), alignment=None)
+)
+"""A report of a driver that has lost its Spark checkpoint and repeats its predecessor's: operators
+of all versions read it."""
 
 
 if __name__ == "__main__":
     write_once("report-v2-lags.json", report.encode(LAGS, source=UID))
     write_once("report-v6-zone.json", report.encode(ZONED, source=UID))
+    write_once("report-v6-former.json", report.encode(FOLLOWING, source=UID))
     for kind, made in FORMATS.items():
         write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
         if kind in FULL:

@@ -295,9 +295,13 @@ class Life:
         self._restart_operator()
 
     def lose_checkpoint(self) -> None:
-        """It is deleted when the operator knows all that was in it."""
+        """It is deleted when the driver has reported all that was in it.
+
+        The operator need not have seen that report, or stored what it said.
+        """
         driver = self._driver()
-        if self._is_known(driver):
+        if driver.is_running and driver.committed == len(driver.offsets):
+            driver._latest()
             driver.wipe()
             self._start(driver)
 

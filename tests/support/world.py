@@ -41,7 +41,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
-from balanced_source.host import Phase, ReaderHost, plan
+from balanced_source.host import Phase, ReaderHost, handed_on, plan
 
 UID = "uid-1"
 
@@ -245,9 +245,10 @@ class Driver:
 
         Takes the next incarnation, replays what is logged but not committed, then registers.
         """
-        seen = [0]
+        seen, former = [0], None
         if (text := self.store.reports.get(self.name)) is not None:
-            seen.append(report_document.decode(text, source=UID).incarnation)
+            former = report_document.decode(text, source=UID)
+            seen.append(former.incarnation)
         if self.store.assignment is not None:
             seen.append(
                 assignment_document.decode(self.store.assignment, source=UID).incarnations.get(
@@ -258,6 +259,7 @@ class Driver:
         self.sequence = 0
         if self.committed < len(self.offsets):
             self._run(self.committed)
+        self.host = replace(self.host, former=handed_on(former, self._last_offset()))
         self._latest()
 
     def see_assignment(self) -> None:

@@ -15,7 +15,7 @@ from balanced_source.errors import (
     FencedError,
     SourceInUseError,
 )
-from balanced_source.host import ReaderHost
+from balanced_source.host import ReaderHost, handed_on
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark import checkpoints
 from balanced_source_spark.channels.channel import AssignmentChannel
@@ -168,7 +168,8 @@ class HostReporter:
                         # A report of an earlier lineage would not count, and the host would have to
                         # register again.
                         host = replace(host, lineage=self._seen.assignment.lineage)
-                    host = host.on_committed(first)
+                    former = handed_on(watch.former, first)
+                    host = replace(host.on_committed(first), former=former)
                     problems = tuple(self._problems)
                 self._send(host, 1, Progress(), problems)
             # Waiting is over: the other query continues reading, so this one ends with its name.

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import KafkaPartitionSplit
+from balanced_source.connectors.kafka import LATEST, KafkaPartitionSplit
 from balanced_source.coordinator.recovery import recover
 from balanced_source.coordinator.state import CoordinatorState, HostState, Revocation
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
@@ -214,3 +214,20 @@ def test_a_host_that_never_had_a_split_keeps_nothing_of_it() -> None:
 
     assert adopt(StreamOffset(epoch=2), assignment, host="0").retained == {}
     assert adopt(StreamOffset(epoch=2, positions={S: 4}), assignment, host="0").retained == {S: 4}
+
+
+def test_a_guess_that_was_taken_back_gives_way_to_what_the_holder_reports() -> None:
+    """A start position that was looked up when the state was lost may be beyond what is read."""
+    stage = Stage(readers=2, hosts=2, source=kafka_source("c", starting_offsets=LATEST))
+    stage.topic("t", 2, end=0).running()
+    stage.moves(stage.with_owner(1), 0).adopts().adopts().more(3).adopts()
+    assert stage.read(0) == {("c", "t", 0): 3, ("c", "t", 1): 3}
+    stage.state_lost().more(5).operator_starts().discovers()
+    assert set(stage.positions().values()) == {8}, "nothing is known yet but the ends"
+    assert stage.owned(1), "a reader of the host that holds nothing is guessed to be an owner"
+
+    stage.registers(1).rescales(1).registers(0).discovers()
+
+    assert set(stage.positions().values()) == {3}
+    stage.adopts().adopts()
+    check_each_once(stage)

@@ -14,23 +14,21 @@ from balanced_source.coordinator import Checkpoint, loads
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from support.golden import (
-    ANSWERS,
     ASSIGNMENT,
     BASE,
     BEHIND,
     CALLED,
-    CALLS,
     CHANGING_HOSTS,
     CHECKPOINT,
     CONNECTOR,
     ENDING,
     ENVIRONMENT,
+    FOLLOWING,
     FORMATS,
     FULL,
     FULL_STATE,
     HELD,
     IDLE,
-    LAGS,
     LEASED,
     MEASURED,
     NEXT,
@@ -40,12 +38,10 @@ from support.golden import (
     PULLED,
     RECORD,
     REMOVED,
-    REPORT,
     RETAINING,
     STATE,
     UNDISCOVERED,
     ZONED,
-    T,
     _split,
 )
 from support.golden_files import (
@@ -57,6 +53,7 @@ from support.golden_files import (
     golden,
     write_once,
 )
+from support.golden_reports import ANSWERS, CALLS, LAGS, REPORT, T
 
 RELEASED = {"0.1.0": (15, "97120303674371dc85f13249a9413eb71115c4002e9630c87c53a6b8f17e0696")}
 """Release → number of lines of the list at that time, and their SHA-256: listed files stay listed.
@@ -160,6 +157,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("report", 6, ""): replace(REPORT, requests={0: 2, 2: 1}, answers=ANSWERS),
     ("report", 6, "-full"): FULL["report"],
     ("report", 6, "-zone"): ZONED,
+    ("report", 6, "-former"): FOLLOWING,
     ("stream-offset", 1, ""): replace(FIRST_OFFSET, attributes={}, max_records_per_reader=None),
     ("stream-offset", 2, ""): replace(FIRST_OFFSET, max_records_per_reader=None),
     ("stream-offset", 3, ""): FIRST_OFFSET,
@@ -211,6 +209,7 @@ NOT_STORED = {
     ("enumerator-state", "HostReport", "problems"): "come again with the next report",
     ("enumerator-state", "HostReport", "answers"): "come again with the next report",
     ("enumerator-state", "HostReport", "requests"): "come again with the next report",
+    ("enumerator-state", "HostReport", "former"): "is taken in before the report is stored",
     ("enumerator-state", "HostReport", "zone"): "comes again with the next report",
     (
         "enumerator-state",

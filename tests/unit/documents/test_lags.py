@@ -8,8 +8,8 @@ import pytest
 from balanced_source.api import SplitId
 from balanced_source.documents import report
 from balanced_source.documents.lags import MOST_SPLITS, Lags, from_metrics, to_metrics
-from support.golden import LAGS, T
 from support.golden_files import golden
+from support.golden_reports import LAGS, T
 
 
 def splits(count: int) -> dict[SplitId, int | None]:

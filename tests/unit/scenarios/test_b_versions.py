@@ -27,7 +27,8 @@ from balanced_source.coordinator.view import assignment_of
 from balanced_source.documents import assignment as assignment_document
 from balanced_source.documents import envelope, storage
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
-from support.golden import CHECKPOINT, FOLDER, FORMATS, SOURCE, T, golden
+from support.golden import CHECKPOINT, FOLDER, FORMATS, SOURCE, golden
+from support.golden_reports import T
 from support.stage import Stage, bounded_source, splits
 from support.world import UID, kafka_source
 

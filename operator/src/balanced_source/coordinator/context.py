@@ -18,11 +18,12 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
     SplitsAssignment,
+    is_other,
 )
 from balanced_source.api.split_checks import WrongAnswer, id_fault, shapes_fault, split_fault
 from balanced_source.coordinator.effects import Effect, ExecuteCall, ReportFact
 from balanced_source.coordinator.requests import answered
-from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT
+from balanced_source.coordinator.state import CoordinatorState, Revocation, SplitT, newest
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
@@ -156,11 +157,15 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             return
         state = self.state
         revoking, uncovered, reclaimed = dict(state.revoking), {}, set(state.reclaimed)
+        further: dict[SplitId, SplitT] = {}
         for split_id, subtask_id in owners.items():
             host, holder = state.host_of(subtask_id), self._holder(split_id)
             # It goes back to the host that holds it, so no one has to let go first.
             if holder == host:
                 revocation = revoking.pop(split_id, None)
+                if revocation is not None:
+                    # Before the host's own report, which may be of a driver that knows nothing.
+                    further[split_id] = _further(splits[split_id], revocation.split)
                 if revocation is not None and revocation.epoch <= state.epoch:
                     # An epoch without the split is out: the host may acknowledge it without ever
                     # having held the split, so that acknowledgement must not count as cover. Where
@@ -179,7 +184,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.state = replace(
             state,
             owners=changed(state.owners, added=owners),
-            splits=changed(state.splits, added=splits),
+            splits=changed(state.splits, added={**splits, **further}),
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
             # An owner looks after its position from now on.
@@ -367,6 +372,16 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
 
     def _revocation(self, split_id: SplitId, holder: str) -> Revocation[SplitT]:
         return Revocation(host=holder, epoch=self.state.epoch + 1, split=self.state.split(split_id))
+
+
+def _further(split: SplitT, revoked: SplitT) -> SplitT:
+    """Return a split that its holder gets back, where the holder is known to have been.
+
+    The enumerator may have heard less: a restarted host says how far it was before it has let go.
+    """
+    # A recreated split has the id of the former one, whose positions mean other records.
+    is_same = not is_other(revoked.attributes(), split.attributes())
+    return split.at(newest(split.position, revoked.position)) if is_same else split
 
 
 def _wrong(fault: WrongAnswer) -> ContractViolationError:

@@ -56,6 +56,11 @@ class HostReports(Generic[SplitT, StateT]):
         return self._context.state
 
     def _on_report(self, report: HostReport) -> None:
+        if report.former is not None:
+            # As if it had been seen in time: it may tell more than the checkpoint of the new
+            # driver, and more than the stored state. Mostly it is known and changes nothing.
+            self._on_report(report.former)
+            report = replace(report, former=None)
         # The new lineage is beyond that of this report too, so it is refused below: the host must
         # register again with what it holds.
         if registration.is_ahead(self.state, report):

@@ -44,8 +44,8 @@ class Recovery(Generic[SplitT]):
         readers: the hosts' readers with the splits that they reported.
         back: subtask → splits that it owned and cannot know of.
         released: revoked splits that the hosts have let go of, at their final positions.
-        guessed: of `back`, those that were given without knowing that the hosts hold anything, and
-            that no one ever had; None if there is nothing that was not known.
+        guessed: those that were given without knowing that the hosts hold anything, that no one
+            ever had, and that have no owner now; None if there is nothing that was not known.
     """
 
     state: CoordinatorState[SplitT]
@@ -131,7 +131,9 @@ def recover(
     state = _apply_positions(state, source, reports, known, guesses)
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
-    guessed = frozenset(gone.intersection(guesses)) if has_history else None
+    # One that was taken from its owner again is as much a guess as one that comes back now.
+    unread = gone | (guesses - state.owners.keys())
+    guessed = frozenset(unread.intersection(guesses)) if has_history else None
     state = _activate(_without(state, gone), reports)
     # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
     # that continue may retain what comes back from this one.

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from balanced_source.api import ReaderInfo, Source, SplitId
 from balanced_source.coordinator.recovery import is_blank
+from balanced_source.coordinator.revocations import with_reported_positions
 from balanced_source.coordinator.state import CoordinatorState, HostState, SplitT, StateT
 from balanced_source.coordinator.view import visible_owners
 from balanced_source.documents.assignment import Assignment
@@ -110,7 +111,9 @@ def absorbed(state: CoordinatorState[SplitT], name: str) -> CoordinatorState[Spl
     subtasks = frozenset(state.subtasks_of(name))
     # Only the report had the newest positions, and it is replaced by that of the new incarnation.
     known = state.splits_now(s for s, o in state.owners.items() if o in subtasks)
-    return replace(state, splits=changed(state.splits, added=known))
+    state = replace(state, splits=changed(state.splits, added=known))
+    # What the host has to let go of has no owner, and is nowhere else.
+    return with_reported_positions(state, {name: report})
 
 
 def registered(state: CoordinatorState[SplitT], report: HostReport) -> CoordinatorState[SplitT]:

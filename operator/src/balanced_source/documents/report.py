@@ -1,7 +1,7 @@
 """The report: what a reader host holds and how far it is. One writer: the host's driver."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from balanced_source.api import Json, Position, Problem, SplitId
@@ -59,6 +59,10 @@ class HostReport:
             `positions`. Not a message but a level: it stands in every report until the splits have
             come or the reader is told that there are no more.
         answers: to the calls that the newest assignment asks for, see `documents.calls`.
+        former: last report of the driver before this one, if the Spark checkpoint of this one does
+            not know the epoch in it. The operator may not have stored what it said, and a host has
+            one report document. Repeated until this driver has adopted an epoch. It has no
+            `former` itself. Older operators ignore it.
     """
 
     host: str = "0"
@@ -83,6 +87,7 @@ class HostReport:
     problems: tuple[Problem, ...] = ()
     requests: Mapping[int, int] = field(default_factory=dict)
     answers: tuple[CallAnswer, ...] = ()
+    former: "HostReport | None" = None
 
 
 def upgrade_1(body: Json) -> Json:
@@ -205,6 +210,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
             else {}
         ),
         **({"answers": encode_answers(report.answers)} if report.answers else {}),
+        **({"former": to_json(report.former)} if report.former is not None else {}),
     }
 
 
@@ -233,6 +239,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         problems=tuple(_problem_from_json(problem) for problem in body.get("problems", ())),
         requests={int(subtask): int(count) for subtask, count in body.get("requests", ())},
         answers=decode_answers(body.get("answers", ())),
+        former=replace(from_json(body["former"]), former=None) if "former" in body else None,
     )
 
 

@@ -37,6 +37,7 @@ class ReaderHost:
         events_seen: number of the newest custom event that was handed to a reader.
         outbox: custom events of readers that the operator has not acknowledged yet.
         events_sent: number of the newest of them.
+        former: report of the driver before this one that has to be repeated, see `handed_on`.
     """
 
     name: str = "0"
@@ -49,6 +50,7 @@ class ReaderHost:
     events_seen: int = 0
     outbox: tuple[NumberedEvent, ...] = ()
     events_sent: int = 0
+    former: HostReport | None = None
 
     def on_assignment(self, assignment: Assignment) -> Self:
         """A document was seen.
@@ -93,11 +95,12 @@ class ReaderHost:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
         if self.phase is Phase.STARTING:
             return self  # a replay; what it commits is reported when it has
+        former = self.former if end.epoch == self.durable.epoch else None
         if not end.starts:
-            return replace(self, durable=end)
+            return replace(self, durable=end, former=former)
         # What starts anew is not where a former split by that name was.
         committed = {s: p for s, p in self.committed.items() if s not in end.starts}
-        return replace(self, durable=end, committed=committed)
+        return replace(self, durable=end, committed=committed, former=former)
 
     def on_committed(self, offset: StreamOffset) -> Self:
         """All records up to `offset` are delivered; it is where the next micro-batch starts."""
@@ -218,4 +221,27 @@ class ReaderHost:
             alignment=alignment,
             problems=problems,
             requests=self.requests(),
+            former=self.former,
         )
+
+
+def handed_on(former: HostReport | None, offset: StreamOffset) -> HostReport | None:
+    """Return what a new driver must repeat of the report that its first one replaces.
+
+    None if its Spark checkpoint knows as much. A checkpoint that was lost or restored from an older
+    copy does not: then the former report alone may have the newest positions, because an operator
+    need not have stored what it has seen.
+
+    Args:
+        former: newest report of the host; None if there is none.
+        offset: newest one in the checkpoint.
+    """
+    if former is None:
+        return None
+    # A driver that has adopted nothing says of its own what its checkpoint says.
+    last = former.former or former
+    if last.epoch <= offset.epoch:
+        return None
+    return replace(
+        last, metrics={}, problems=(), alignment=None, answers=(), events=(), requests={}, lag=None
+    )
