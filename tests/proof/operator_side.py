@@ -141,12 +141,14 @@ class OperatorSide:
         )
 
     def may_lose(self, operator: PartId) -> list[str]:
-        """Hosts with readers that may be silent, also since a former state was lost."""
+        """Hosts with readers, or that leave, that may be silent, also since a state was lost."""
         state = self.operators[operator].coordinator.state
         phases = [HostPhase.ACTIVE, HostPhase.LOST]
         phases += [HostPhase.EXPECTED] if state.has_history or state.lineage > 1 else []
         return [
-            n for n, h in state.hosts.items() if h.phase in phases and h.role is HostRole.MEMBER
+            n
+            for n, h in state.hosts.items()
+            if h.phase in phases and h.role in (HostRole.MEMBER, HostRole.LEAVING)
         ]
 
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:

@@ -252,3 +252,64 @@ def test_a_host_at_the_gate_does_not_pass_because_of_one_that_leaves_in_the_same
     assert stage.state.hosts["1"].phase is HostPhase.RECOVERING
     stage.more(1).adopts(0)
     assert stage.state.hosts["1"].phase is HostPhase.ACTIVE
+
+
+def removed_while_silent(stage: Stage) -> Stage:
+    """Host 1 hangs, and the user wants only host 0."""
+    stage.dead.add("1")
+    stage.operator.handle(HostsChanged(("0",)))
+    stage.adopts(0).adopts(0)
+    assert role(stage, "1") is HostRole.LEAVING
+    assert len(stage.read(0)) == 4, "only host 1 can say where its splits stand"
+    return stage
+
+
+def test_a_host_that_is_lost_while_it_leaves_is_drained() -> None:
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    removed_while_silent(stage)
+
+    give_up(stage, "1")
+
+    assert role(stage, "1") is HostRole.DRAINING
+    stage.registers(1).adopts(1).adopts(0).adopts(0)
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 13
+
+
+def test_with_duplicates_allowed_a_host_that_is_lost_while_it_leaves_is_forgotten() -> None:
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    removed_while_silent(stage)
+
+    give_up(stage, "1", accepts_duplicates=True)
+    stage.adopts(0).adopts(0)
+
+    assert "1" not in stage.state.hosts
+    assert len(stage.read(0)) == 8
+    assert set(delivered(stage)) == {
+        (s, n) for s, end in stage.broker.ends.items() for n in range(end)
+    }
+    # What comes late from the host changes nothing, and it may be added again.
+    stage.drivers["1"].report()
+    stage.operator.see_reports()
+    assert len(stage.owners) == 8
+    stage.operator.handle(HostsChanged(("0", "1")))
+    stage.registers(1).adopts().adopts().adopts()
+    assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+
+
+def test_a_host_that_was_given_up_with_duplicates_can_be_removed() -> None:
+    stage = running()
+    stage.dead.add("1")
+    give_up(stage, "1", accepts_duplicates=True)
+    assert role(stage, "1") is HostRole.JOINING
+
+    stage.operator.handle(HostsChanged(("0",)))
+    stage.adopts(0).adopts(0)
+    if "1" in stage.state.hosts:
+        give_up(stage, "1", accepts_duplicates=True)
+
+    assert "1" not in stage.state.hosts

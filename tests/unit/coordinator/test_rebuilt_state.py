@@ -134,27 +134,33 @@ def test_without_retention_nothing_is_kept() -> None:
     assert not stage.operator.coordinator.enumerator.state.retained
 
 
+@pytest.mark.parametrize("is_taken_back", [False, True])
 @pytest.mark.parametrize("answered", [0, 1, 2])
 @pytest.mark.parametrize("how", ["state", "resource"])
 def test_partitions_made_while_there_was_no_state_start_at_their_beginning(
-    how: str, answered: int
+    how: str, answered: int, *, is_taken_back: bool
 ) -> None:
-    """Also if their start was looked up, as Latest, before readers told that they had read it."""
+    """Also if their start was looked up, as Latest, before readers told that they had read it.
+
+    And if they are taken from a reader that there is no more, and wait for another look.
+    """
     only = source("c", starting_offsets=LATEST)
     stage = running(only)
     stage.store.state = None
     if how == "resource":
         stage.store.assignment = None
         stage.store.reports.clear()
-    stage.topic("t", 3, end=4).operator_starts()
+    stage.topic("t", 4, end=4).operator_starts()
     for call in [Discover, Initialize][:answered]:
         stage.answers(call)
+    if is_taken_back:
+        stage.operator_starts().rescales(1)
     if how == "resource":
         stage.registers(0)
 
     stage.adopts().discovers().adopts()
 
-    assert delivered(stage, ("c", "t", 2)) == set(range(4))
+    assert delivered(stage, ("c", "t", 2), ("c", "t", 3)) == set(range(4))
     assert delivered(stage, *T) == set(range(10, 15))
 
 

@@ -3,14 +3,12 @@
 Its splits wait, or others get them after a drain attempt, by policy.
 """
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source_operator.controller.drain import replaced
-from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
     DRAIN_ANNOTATION,
@@ -20,53 +18,8 @@ from balanced_source_operator.resources.kinds import (
 )
 from support.cluster_story import NAMESPACE, Story
 from support.host_drivers import Drivers, application, base
+from support.lost_hosts import degraded, is_drain, lose, newest, play_on, roles, with_policy
 from support.played_story import played
-from support.virtual_time import clock
-from support.world import UID
-
-SOURCE = Identity(namespace=NAMESPACE, name="orders", uid=UID)
-
-
-def with_policy(count: int = 2, **policy: Any) -> dict[str, Any]:
-    return {**application(count=count), "hostLossPolicy": policy}
-
-
-async def play_on(drivers: Drivers, seconds: float) -> None:
-    due = clock() + seconds
-    while clock() < due:
-        drivers.step()
-        await asyncio.sleep(2)
-
-
-def degraded(story: Story) -> dict[str, Any]:
-    return next(c for c in story.status["conditions"] if c["type"] == "Degraded")
-
-
-def lose(drivers: Drivers, host: str, *, is_marked: bool = True) -> None:
-    """The driver of a host falls silent; with `is_marked`, its application fails as well."""
-    drivers.absent.add(host)
-    if is_marked:
-        failed = {"status": {"applicationState": {"state": "FAILED"}}}
-        drivers.story.server.edit(
-            KUBEFLOW_APPLICATION, NAMESPACE, newest(drivers.story, host), failed
-        )
-
-
-def newest(story: Story, host: str) -> str:
-    found = [m["metadata"]["name"] for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)]
-    return next(name for name in found if SOURCE.host_of(name) == host)
-
-
-def is_drain(story: Story, host: str) -> bool:
-    return any(
-        DRAIN_ANNOTATION in m["metadata"]["annotations"]
-        for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)
-        if SOURCE.host_of(m["metadata"]["name"]) == host
-    )
-
-
-def roles(story: Story) -> dict[str, str]:
-    return {host["name"]: host["role"] for host in story.status.get("hosts", [])}
 
 
 def test_by_default_the_splits_wait_and_a_condition_says_so() -> None:
@@ -454,38 +407,6 @@ def test_an_application_that_was_just_resumed_is_given_time_to_report() -> None:
         assert "DriverSilent" not in story.events
         drivers.absent.clear()
         await drivers.rest("0")
-        drivers.check_each_once()
-
-    played(play)
-
-
-@pytest.mark.parametrize("is_settled", [True, False], ids=["in time", "late"])
-def test_a_drain_continues_when_its_host_is_not_wanted_any_more(*, is_settled: bool) -> None:
-    """An ordinary application in its place would have all executors, and may be held by limits."""
-
-    async def play(story: Story) -> None:
-        drivers = Drivers(story)
-        await story.begin(
-            parallelism=6,
-            restart={"maxFailures": 1},
-            application=with_policy(3, type="Reassign", after="1m"),
-        )
-        await drivers.rest("0", "1", "2")
-        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
-        drivers.of["2"].batch(die="delivered")
-        lose(drivers, "2")
-        await story.until(lambda: [drivers.step(), is_drain(story, "2")][1], "the drain attempt")
-        if is_settled:
-            drivers.absent.clear()
-
-        story.patch(application=with_policy(2, type="Reassign", after="1m"))
-        if not is_settled:
-            await play_on(drivers, 300)
-            assert roles(story)["2"] == "Draining"
-            assert is_drain(story, "2")
-            drivers.absent.clear()
-
-        await drivers.rest("0", "1")
         drivers.check_each_once()
 
     played(play)

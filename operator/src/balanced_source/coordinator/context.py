@@ -246,6 +246,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
                 host=holders[split_id], epoch=state.epoch + 1, split=split
             )
         dropped = frozenset(gone)
+        # Until a host tells what it holds, what was given out is a guess; see `recovery.recover`.
+        is_guess = retain and not any(host.known_from for host in state.hosts.values())
         self.state = replace(
             state,
             owners=changed(state.owners, dropped=gone),
@@ -253,7 +255,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             revoking=revoking,
             # What is revoked stays in the tracker: it tells whether the host has ever adopted the
             # split.
-            tracker=state.tracker.forget(s for s in gone if s not in revoking),
+            tracker=state.tracker.forget(s for s in gone if s not in revoking and not is_guess),
             # Without an owner, the Spark checkpoints of the hosts are the only memory besides the
             # state.
             retained=state.retained | dropped if retain else state.retained,

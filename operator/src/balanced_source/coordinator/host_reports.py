@@ -273,13 +273,17 @@ class HostReports(Generic[SplitT, StateT]):
 
     def _on_given_up(self, event: HostGivenUp) -> None:
         hosts = membership.without_lost(self.state, event)
-        if hosts != self.state.hosts:
-            self._on_host_lost(HostLost(event.host, event.incarnation))
-            self._set_hosts(hosts)
-            # No one waits for the next attempt: its splits continue at the newest reported
-            # positions. They were revoked in this turn, so with the next epoch.
-            if event.accepts_duplicates:
-                self._release(event.host, self.state.epoch + 1)
+        if hosts == self.state.hosts:
+            return
+        self._on_host_lost(HostLost(event.host, event.incarnation))
+        if event.accepts_duplicates:
+            # One that was leaving may be forgotten with the next step, and its report with it.
+            self._release(event.host, self.state.epoch + 1)
+        self._set_hosts(hosts)
+        # No one waits for the next attempt: its splits continue at the newest reported positions.
+        # They were revoked in this turn, so with the next epoch.
+        if event.accepts_duplicates and event.host in self.state.hosts:
+            self._release(event.host, self.state.epoch + 1)
 
     def _set_hosts(self, hosts: membership.Hosts) -> None:
         members = self.state.members

@@ -8,7 +8,8 @@ of readers that their host no longer has are dealt again.
 A host that is added gets readers when its driver has registered, so a host that cannot start costs
 nothing. A host that is removed runs no readers any more; it is forgotten when it has let go of its
 splits and their next hosts have them. A host that is lost for long can be given up: it is treated
-as if it were removed, and added again when it is forgotten.
+as if it were removed, and added again when it is forgotten. One that is lost while it leaves can be
+given up, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -110,6 +111,8 @@ def without_overdue(state: CoordinatorState[SplitT], name: str) -> Hosts:
 def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
     """Return the hosts after a lost one was given up: the other hosts run its readers.
 
+    One that is removed has no readers any more, but its next driver may never come.
+
     Nothing changes if the host has registered again, or unless another host is there to take over.
     """
     name, host = event.host, state.hosts.get(event.host)
@@ -117,7 +120,8 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
         host is None
         # Another attempt has registered: it tells by itself where it stopped, and reads on.
         or host.incarnation != event.incarnation
-        or host.role is not HostRole.MEMBER
+        # One that joins has nothing yet, and one that drains was given up before.
+        or host.role not in (HostRole.MEMBER, HostRole.LEAVING)
         # A host behind the gate is back. One that holds nothing is overdue, another event.
         or host.phase is HostPhase.RECOVERING
         or _holds_nothing(state, name)
@@ -133,6 +137,9 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
     # host that was not heard since the state was lost, nobody knows any position.
     if is_unheard:
         return {**state.hosts, name: replace(host, role=HostRole.DRAINING)}
+    # It has no more to say, and is not wanted: no one waits for another attempt.
+    if event.accepts_duplicates and host.role is HostRole.LEAVING:
+        return {n: h for n, h in state.hosts.items() if n != name}
     role = HostRole.JOINING if event.accepts_duplicates else HostRole.DRAINING
     return {**state.hosts, name: replace(host, role=role, phase=HostPhase.LOST)}
 

@@ -132,9 +132,9 @@ def recover(
     back = _uncovered(state, reports)
     gone = {split.split_id for splits in back.values() for split in splits}
     # One that was taken from its owner again is as much a guess as one that comes back now.
-    unread = gone | (guesses - state.owners.keys())
-    guessed = frozenset(unread.intersection(guesses)) if has_history else None
-    state = _activate(_without(state, gone), reports)
+    taken = guesses - state.owners.keys() - state.revoking.keys()
+    guessed = frozenset(gone.intersection(guesses) | taken) if has_history else None
+    state = _activate(_without(state, gone | taken), reports)
     # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
     # that continue may retain what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)

@@ -71,22 +71,22 @@ class HostLosses:
         reassigns = policy.type is HostLoss.REASSIGN
         duplicates = policy.guarantee is Guarantee.AT_LEAST_ONCE
         # A host that joins has no splits yet, and one that drains is given up already.
-        members = {
+        hopeless = {
             name: host
             for name, host in lost.items()
             if reassigns
             and is_heard
-            and host.role is HostRole.MEMBER
+            and host.role in (HostRole.MEMBER, HostRole.LEAVING)
             and self._has_successor(state, now, of=host)
         }
         for name, host in lost.items():
             is_told = host.phase is not HostPhase.EXPECTED
             after = HostRole.JOINING if duplicates and is_told else HostRole.DRAINING
-            role = after if name in members else host.role
+            role = after if name in hopeless else host.role
             self._problems.set((_KEY, name), _problem(state, name, role, policy))
         return [
             HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)
-            for name, host in members.items()
+            for name, host in hopeless.items()
         ]
 
     def pause(self) -> float | None:
@@ -190,7 +190,7 @@ def _who_reads(
                 " delivered. If the attempt does not start, see its SparkApplication and the pod"
                 " of its driver"
             )
-        case HostRole.MEMBER if policy.type is HostLoss.REASSIGN:
+        case HostRole.MEMBER | HostRole.LEAVING if policy.type is HostLoss.REASSIGN:
             return f"{splits} wait, because no other host reports that could take them over"
         case _:
             return f"{splits} wait until its application runs again: see the pod of its driver"
