@@ -411,37 +411,46 @@ FOLLOWING = replace(
 of all versions read it."""
 
 
+_KNOWN = FULL["enumerator-state"]
+_HOSTS = {
+    name: host
+    if host.report is None
+    else replace(host, report=replace(host.report, hosts=("1", "2")))
+    for name, host in _KNOWN.coordinator.hosts.items()
+}
+HOSTS = {
+    "report": replace(FULL["report"], hosts=("1", "2")),
+    "stream-offset": replace(OFFSET, hosts=("1", "2")),
+    "enumerator-state": replace(_KNOWN, coordinator=replace(_KNOWN.coordinator, hosts=_HOSTS)),
+}
+"""Examples of a host that knows of other hosts; software of all versions reads them."""
+
+FURTHER = {
+    "-full": FULL,
+    "-undiscovered": UNDISCOVERED,
+    "-removed": REMOVED,
+    "-behind": BEHIND,
+    "-held": HELD,
+    "-pulled": PULLED,
+    "-called": CALLED,
+    "-idle": IDLE,
+    "-leased": LEASED,
+    "-ending": ENDING,
+    "-connector": CONNECTOR,
+    "-metrics": MEASURED,
+    "-retained": RETAINING,
+    "-options": OPTIONED,
+    "-hosts": HOSTS,
+}
+"""End of a file's name → kind → example in its present version."""
+
+
 if __name__ == "__main__":
     write_once("report-v2-lags.json", report.encode(LAGS, source=UID))
     write_once("report-v6-zone.json", report.encode(ZONED, source=UID))
     write_once("report-v6-former.json", report.encode(FOLLOWING, source=UID))
     for kind, made in FORMATS.items():
         write_once(f"{kind}-v{made.version}.json", made.encode(made.example))
-        if kind in FULL:
-            write_once(f"{kind}-v{made.version}-full.json", made.encode(FULL[kind]))
-        if kind in UNDISCOVERED:
-            write_once(f"{kind}-v{made.version}-undiscovered.json", made.encode(UNDISCOVERED[kind]))
-        if kind in REMOVED:
-            write_once(f"{kind}-v{made.version}-removed.json", made.encode(REMOVED[kind]))
-        if kind in BEHIND:
-            write_once(f"{kind}-v{made.version}-behind.json", made.encode(BEHIND[kind]))
-        if kind in HELD:
-            write_once(f"{kind}-v{made.version}-held.json", made.encode(HELD[kind]))
-        if kind in PULLED:
-            write_once(f"{kind}-v{made.version}-pulled.json", made.encode(PULLED[kind]))
-        if kind in CALLED:
-            write_once(f"{kind}-v{made.version}-called.json", made.encode(CALLED[kind]))
-        if kind in IDLE:
-            write_once(f"{kind}-v{made.version}-idle.json", made.encode(IDLE[kind]))
-        if kind in LEASED:
-            write_once(f"{kind}-v{made.version}-leased.json", made.encode(LEASED[kind]))
-        if kind in ENDING:
-            write_once(f"{kind}-v{made.version}-ending.json", made.encode(ENDING[kind]))
-        if kind in CONNECTOR:
-            write_once(f"{kind}-v{made.version}-connector.json", made.encode(CONNECTOR[kind]))
-        if kind in MEASURED:
-            write_once(f"{kind}-v{made.version}-metrics.json", made.encode(MEASURED[kind]))
-        if kind in RETAINING:
-            write_once(f"{kind}-v{made.version}-retained.json", made.encode(RETAINING[kind]))
-        if kind in OPTIONED:
-            write_once(f"{kind}-v{made.version}-options.json", made.encode(OPTIONED[kind]))
+        for end, examples in FURTHER.items():
+            if kind in examples:
+                write_once(f"{kind}-v{made.version}{end}.json", made.encode(examples[kind]))

@@ -128,13 +128,10 @@ class Life:
         ]
         if self.loses == "checkpoint":
             return [*common, (self.lose_checkpoint, 0.7), (self.roll_back_checkpoint, 0.7)]
-        # At a first start a host that was never seen is not waited for, so no one asks what the
-        # second one holds.
-        everything = 0.3 if len(self.hosts) == 1 else 0.0
         return [
             *common,
             (self.lose_state, 0.7),
-            (self.lose_everything, everything),
+            (self.lose_everything, 1),
             (self.restore_state, 1),
         ]
 
@@ -265,13 +262,17 @@ class Life:
         self._restart_operator()
 
     def lose_everything(self) -> None:
-        """The resource is deleted with its documents and its application, and applied again."""
+        """The resource is deleted with its documents and its applications, and applied again.
+
+        Perhaps with other hosts.
+        """
         self.store.state, self.store.assignment = None, None
         self.store.reports.clear()
         self.decided.clear()
         self.copies.clear()  # they carry the uid of the deleted resource
         for driver in self.drivers:
             driver.is_running = False
+        self.operator.hosts = self.rng.choice([self.hosts, self.hosts[:1]])
         self._restart_operator()
 
     def restore_state(self) -> None:

@@ -96,9 +96,11 @@ class Stage:
             source=source, store=self.store, broker=self.broker, parallelism=readers, hosts=names
         )
         self.dead: set[str] = set()
-        self.drivers = {
-            name: Driver(store=self.store, broker=self.broker, name=name) for name in names
-        }
+        self.drivers = {name: self.new_driver(name) for name in names}
+
+    def new_driver(self, name: str) -> Driver:
+        """A driver of a host, with an empty checkpoint."""
+        return Driver(store=self.store, broker=self.broker, name=name)
 
     # --- the world outside ------------------------------------------------------------------------
 

@@ -99,6 +99,7 @@ def test_splits_of_a_host_without_readers_still_count() -> None:
     operator, [one, other] = make_world("0", "1")
     operator.start()
     operator.answer()
+    one.start()
     other.start()
     operator.see_reports()
     other.see_assignment()

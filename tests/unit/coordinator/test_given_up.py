@@ -141,6 +141,22 @@ def test_a_change_of_the_spec_does_not_end_the_drain() -> None:
     assert len(got) == len(set(got))
 
 
+def test_with_duplicates_allowed_other_hosts_need_no_report_of_the_lost_one() -> None:
+    """An operator that has just started may have seen none."""
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    del stage.store.reports["1"]
+    stage.operator_starts().discovers()
+
+    give_up(stage, "1", accepts_duplicates=True)
+    stage.adopts(0).adopts(0)
+
+    assert len(stage.read(0)) == 8
+    assert set(delivered(stage)) == {
+        (s, n) for s, end in stage.broker.ends.items() for n in range(end)
+    }
+
+
 def test_with_duplicates_allowed_other_hosts_continue_at_once_from_the_last_report() -> None:
     stage = running().more(3)
     dies_after_delivery(stage, "1")
@@ -279,10 +295,17 @@ def test_a_host_that_is_lost_while_it_leaves_is_drained() -> None:
     assert len(got) == len(set(got)) == 8 * 13
 
 
-def test_with_duplicates_allowed_a_host_that_is_lost_while_it_leaves_is_forgotten() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_with_duplicates_allowed_a_host_that_is_lost_while_it_leaves_is_forgotten(
+    *, restarts: bool
+) -> None:
+    """Also if an operator that has just started has seen none of its reports."""
     stage = running().more(3)
     dies_after_delivery(stage, "1")
     removed_while_silent(stage)
+    if restarts:
+        del stage.store.reports["1"]
+        stage.operator_starts().discovers()
 
     give_up(stage, "1", accepts_duplicates=True)
     stage.adopts(0).adopts(0)

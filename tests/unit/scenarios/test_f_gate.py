@@ -19,10 +19,10 @@ def waiting(readers: int = 3) -> Stage:
 @pytest.mark.scenario("F1")
 def test_f1_a_fresh_start_has_no_gate() -> None:
     """The first host gets its splits at once, whoever else is missing."""
-    stage = Stage(readers=3).topic("t", 6).operator_starts().discovers().registers(1)
+    stage = Stage(readers=3).topic("t", 6).operator_starts().discovers().registers(0)
 
     assert stage.operator.coordinator.waiting_for == ()
-    assert len(stage.given(1)) == 2
+    assert len(stage.given(0)) == 2
 
 
 @pytest.mark.hosts_apart

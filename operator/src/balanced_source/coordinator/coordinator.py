@@ -261,6 +261,8 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
                 self._on_parallelism(event.parallelism)
             case HostsChanged() | HostOverdue():
                 self._set_hosts(membership.after(self.state, event))
+                # It may have waited for a host that is overdue or removed.
+                self._open_gate()
             case HostGivenUp():
                 self._on_given_up(event)
             case SourceChanged():

@@ -109,6 +109,7 @@ class HostReports(Generic[SplitT, StateT]):
             ).items():
                 self._take_back(splits, subtask)
         context.state = registration.registered(self.state, report)
+        self._set_hosts(membership.with_former(self.state, report))
         # A new incarnation reads nothing until it is addressed, so its readers get nothing either.
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
@@ -195,11 +196,13 @@ class HostReports(Generic[SplitT, StateT]):
 
         Others may have them now, at their final positions.
         """
-        before, report = self.state, self.state.hosts[name].report
-        if report is None:
-            return
+        if (report := self.state.hosts[name].report) is not None:
+            self._let_go(report, epoch)
+
+    def _let_go(self, report: HostReport, epoch: int) -> None:
+        before = self.state
         self._context.state, released = let_go(
-            before, {name: report}, is_done=lambda r: r.epoch <= epoch
+            before, {report.host: report}, is_done=lambda r: r.epoch <= epoch
         )
         self._must_persist |= self.state is not before
         # Those that are not in `released` have an owner, who learns by a new epoch that it may
@@ -275,15 +278,18 @@ class HostReports(Generic[SplitT, StateT]):
         hosts = membership.without_lost(self.state, event)
         if hosts == self.state.hosts:
             return
+        host = self.state.hosts[event.host]
+        # After a restart of the operator no report may have been seen: the stored positions count.
+        report = host.report or HostReport(
+            host=event.host, incarnation=event.incarnation, lineage=self.state.lineage
+        )
         self._on_host_lost(HostLost(event.host, event.incarnation))
-        if event.accepts_duplicates:
-            # One that was leaving may be forgotten with the next step, and its report with it.
-            self._release(event.host, self.state.epoch + 1)
         self._set_hosts(hosts)
         # No one waits for the next attempt: its splits continue at the newest reported positions.
-        # They were revoked in this turn, so with the next epoch.
-        if event.accepts_duplicates and event.host in self.state.hosts:
-            self._release(event.host, self.state.epoch + 1)
+        # Those of a member were revoked in this turn, so with the next epoch.
+        # Of a host that was not heard since the state was lost, no one knows any.
+        if event.accepts_duplicates and host.phase is not HostPhase.EXPECTED:
+            self._let_go(report, self.state.epoch + 1)
 
     def _set_hosts(self, hosts: membership.Hosts) -> None:
         members = self.state.members

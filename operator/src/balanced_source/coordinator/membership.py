@@ -20,6 +20,7 @@ from balanced_source.api import SplitId
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.events import HostGivenUp, HostOverdue, HostsChanged
 from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState, SplitT, run_by
+from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
@@ -187,6 +188,21 @@ def with_all(state: CoordinatorState[SplitT], names: Sequence[str]) -> Coordinat
     """Return the state with hosts that an older copy does not know, and that may hold splits."""
     missing = {name: HostState() for name in names if name not in state.hosts}
     return replace(state, hosts=in_host_order({**state.hosts, **missing})) if missing else state
+
+
+def with_former(state: CoordinatorState[SplitT], report: HostReport) -> Hosts:
+    """Return the hosts with those that a state without any past learns of from a first report.
+
+    The documents were lost, and the user may want fewer hosts than there were. What the others hold
+    is needed before anything is given out, so they start once more, and leave.
+
+    Nothing changes as soon as a host has passed the gate: from then on the state knows all hosts.
+    """
+    if any(host.known_from for host in state.hosts.values()):
+        return state.hosts
+    leaving = HostState(role=HostRole.LEAVING)
+    missing = {name: leaving for name in report.hosts if name not in state.hosts}
+    return in_host_order({**state.hosts, **missing}) if missing else state.hosts
 
 
 def change(

@@ -63,15 +63,19 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
     # no one.
     if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
         return ()
-    there = {HostPhase.RECOVERING}
     # No one can hold anything at a first start, so a host that cannot start delays no other. After
     # a loss, a host that is not there yet may hold splits.
-    if not (state.has_history or state.lineage > 1):
-        there.add(HostPhase.EXPECTED)  # what was never there holds nothing
+    is_first_start = not state.has_history and state.lineage == 1
+    first = next(iter(state.hosts))
     return tuple(
         name
         for name in state.hosts
-        if phases[name] not in there and _may_be_missed(state.hosts[name])
+        if phases[name] is not HostPhase.RECOVERING
+        and _may_be_missed(state.hosts[name])
+        # A source that was deleted and is applied again with more hosts looks like a new one. Its
+        # first host knows better. A new host that came before it would read everything once more.
+        # If the first one cannot start, the others wait until its deadline (`HostOverdue`).
+        and (phases[name] is not HostPhase.EXPECTED or not is_first_start or name == first)
     )
 
 

@@ -59,6 +59,9 @@ class HostReport:
             `positions`. Not a message but a level: it stands in every report until the splits have
             come or the reader is told that there are no more.
         answers: to the calls that the newest assignment asks for, see `documents.calls`.
+        hosts: names of the hosts that may hold splits in `epoch`, with this one; empty if it is the
+            only one. Should the enumerator state be lost, this tells which others to wait for.
+            Older operators ignore it.
         former: last report of the driver before this one, if the Spark checkpoint of this one does
             not know the epoch in it. The operator may not have stored what it said, and a host has
             one report document. Repeated until this driver has adopted an epoch. It has no
@@ -87,6 +90,7 @@ class HostReport:
     problems: tuple[Problem, ...] = ()
     requests: Mapping[int, int] = field(default_factory=dict)
     answers: tuple[CallAnswer, ...] = ()
+    hosts: tuple[str, ...] = ()
     former: "HostReport | None" = None
 
 
@@ -210,6 +214,7 @@ def to_json(report: HostReport) -> dict[str, Json]:
             else {}
         ),
         **({"answers": encode_answers(report.answers)} if report.answers else {}),
+        **({"hosts": list(report.hosts)} if report.hosts else {}),
         **({"former": to_json(report.former)} if report.former is not None else {}),
     }
 
@@ -239,6 +244,7 @@ def from_json(body: dict[str, Any]) -> HostReport:
         problems=tuple(_problem_from_json(problem) for problem in body.get("problems", ())),
         requests={int(subtask): int(count) for subtask, count in body.get("requests", ())},
         answers=decode_answers(body.get("answers", ())),
+        hosts=tuple(map(str, body.get("hosts", ()))),
         former=replace(from_json(body["former"]), former=None) if "former" in body else None,
     )
 

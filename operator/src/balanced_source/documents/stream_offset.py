@@ -76,6 +76,9 @@ class StreamOffset:
             `host.log_check`. Left out of splits whose leader did not change.
         journal: where the ends of this micro-batch are; None for sources whose ends are known when
             it is planned.
+        hosts: names of the hosts that may hold splits in that epoch, this one among them; empty if
+            it is the only one. Should all documents be lost, no one else knows that there are
+            others. Drivers of older versions ignore it.
     """
 
     epoch: int = 0
@@ -92,6 +95,7 @@ class StreamOffset:
     terms: Mapping[SplitId, int] = field(default_factory=dict)
     term_ends: Mapping[SplitId, tuple[TermEnd, ...]] = field(default_factory=dict)
     journal: JournalPoint | None = None
+    hosts: tuple[str, ...] = ()
 
 
 EncodeMap: TypeAlias = Callable[[Mapping[SplitId, Any]], list[Json]]
@@ -107,6 +111,7 @@ def to_json(offset: StreamOffset, *, encode_map: EncodeMap = columns.encode_map)
     journal: dict[str, Json] = {"journal": point_to_json(offset.journal)} if offset.journal else {}
     past = {s: [list(end) for end in ends] for s, ends in offset.term_ends.items() if ends}
     term_ends: dict[str, Json] = {"termEnds": encode_map(past)} if past else {}
+    hosts: dict[str, Json] = {"hosts": list(offset.hosts)} if offset.hosts else {}
     return {
         "version": _version(offset),
         "epoch": offset.epoch,
@@ -123,6 +128,7 @@ def to_json(offset: StreamOffset, *, encode_map: EncodeMap = columns.encode_map)
         **terms,
         **journal,
         **term_ends,
+        **hosts,
     }
 
 
@@ -166,6 +172,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             if version > _WITHOUT_TERM_ENDS
             else {},
             journal=_journal_from_json(data, version),
+            hosts=tuple(map(str, data.get("hosts", ()))),
         )
     except envelope.MALFORMED as error:
         raise CorruptDocumentError(f"no stream offset of this source: {error!r}") from error

@@ -56,6 +56,7 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
             **{s: a for s, a in assignment.attributes.items() if s in owned},
         },
         journal=_kept_journal(offset.journal, owned.keys() - fresh.keys()),
+        hosts=_holders(assignment),
     )
 
 
@@ -91,6 +92,19 @@ def _busy_hosts(assignment: Assignment) -> tuple[str, ...]:
     return tuple(
         name for name in in_host_order(assignment.incarnations) if name not in assignment.idle_hosts
     )
+
+
+def _holders(assignment: Assignment) -> tuple[str, ...]:
+    """Hosts that may hold something, in their order; empty if there is one only.
+
+    One that is to come holds nothing. One that leaves may, although it has no readers.
+    """
+    names = tuple(
+        name
+        for name in in_host_order(assignment.incarnations)
+        if assignment.incarnations[name] or name not in assignment.idle_hosts
+    )
+    return names if len(names) > 1 else ()
 
 
 def owned_by(assignment: Assignment, host: str) -> Mapping[SplitId, int]:

@@ -221,6 +221,7 @@ class ReaderHost:
             alignment=alignment,
             problems=problems,
             requests=self.requests(),
+            hosts=durable.hosts,
             former=self.former,
         )
 

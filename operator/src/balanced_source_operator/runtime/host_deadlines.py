@@ -53,8 +53,12 @@ class HostDeadlines:
 
 def _missing(state: CoordinatorState[Any]) -> Iterator[str]:
     """Hosts that have not come although others have."""
-    # Until the first host has come, no one could read the share of the others.
-    if any(host.phase is HostPhase.ACTIVE for host in state.hosts.values()):
+    able = {HostPhase.ACTIVE}
+    # At a first start all wait for the first host. After a loss the gate waits as long as it takes.
+    if not state.has_history and state.lineage == 1:
+        able.add(HostPhase.RECOVERING)
+    # Until another host has come, no one could read the share.
+    if any(host.phase in able for host in state.hosts.values()):
         for name, host in state.hosts.items():
             if host.phase is HostPhase.EXPECTED and not host.is_on_its_way_out:
                 yield name

@@ -181,6 +181,12 @@ def _who_reads(
     state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> str:
     splits = f"Its {sum(1 for _ in _held(state, name))} splits"
+    if state.hosts[name].phase is HostPhase.EXPECTED and role is not HostRole.DRAINING:
+        # No one knows how many: its Spark checkpoint alone says what it holds.
+        return (
+            "It may hold splits since before the documents of the source were lost, so nothing is"
+            " read until it has registered: see the pod of its driver"
+        )
     match role:
         case HostRole.JOINING:
             return "The other hosts read its splits"

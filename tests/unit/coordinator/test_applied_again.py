@@ -1,0 +1,117 @@
+"""A source is deleted with its documents and applied again, with other hosts.
+
+Nothing but the hosts' Spark checkpoints knows how far the source was read.
+"""
+
+import pytest
+
+from balanced_source.coordinator import HostOverdue, HostRole, HostsChanged
+from balanced_source.lifecycles import HostPhase
+from support.stage import Stage
+
+
+def deleted(hosts: int, *, readers: int = 4) -> Stage:
+    """All hosts have read 10 records of each split, then the resource was deleted."""
+    stage = Stage(readers=readers, hosts=hosts).topic("t", 8, end=10).running()
+    stage.store.state, stage.store.assignment = None, None
+    stage.store.reports.clear()
+    stage.operator.calls.clear()
+    return stage
+
+
+def applied(stage: Stage, *names: str) -> Stage:
+    stage.operator.hosts = names
+    return stage.operator_starts()
+
+
+def check_each_once(stage: Stage) -> None:
+    got = [record for driver in stage.drivers.values() for record in driver.delivered]
+    assert len(got) == len(set(got)), "records came twice"
+    ends = stage.broker.ends.items()
+    assert set(got) == {(split, n) for split, end in ends for n in range(end)}
+
+
+@pytest.mark.parametrize("is_discovered_first", [True, False])
+def test_hosts_of_the_former_life_are_asked_before_anything_is_read(
+    *, is_discovered_first: bool
+) -> None:
+    stage = applied(deleted(3), "0")
+    if is_discovered_first:
+        stage.discovers()
+
+    stage.more(5).registers(0)
+    stage.discovers().adopts(0)
+
+    assert {n: host.role for n, host in stage.state.hosts.items()} == {
+        "0": HostRole.MEMBER,
+        "1": HostRole.LEAVING,
+        "2": HostRole.LEAVING,
+    }
+    assert stage.state.hosts["0"].phase is HostPhase.RECOVERING, "nobody knows what hosts 1, 2 hold"
+
+    stage.registers(1).registers(2).discovers()
+    for _ in range(4):
+        stage.adopts()
+
+    assert set(stage.state.hosts) == {"0"}
+    assert len(stage.read(0)) == 8
+    check_each_once(stage)
+
+
+def test_a_host_of_the_former_life_that_is_wanted_again_reads_on() -> None:
+    stage = applied(deleted(2), "0")
+    stage.registers(0)
+
+    stage.operator.handle(HostsChanged(("0", "1")))
+    stage.registers(1).more(5).discovers()
+    stage.adopts().adopts()
+
+    assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+    check_each_once(stage)
+
+
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_new_host_reads_nothing_before_the_first_one_has_told_what_it_holds(first: int) -> None:
+    stage = deleted(1)
+    for name in ("1", "2"):
+        stage.drivers[name] = stage.new_driver(name)
+    applied(stage, "0", "1", "2").discovers()
+
+    stage.more(5).registers(first).adopts(first)
+    assert not stage.read(first)
+    stage.registers(3 - first).registers(0).discovers()
+    for _ in range(4):
+        stage.adopts()
+
+    assert all(stage.read(int(name)) for name in stage.drivers)
+    check_each_once(stage)
+
+
+def test_hosts_of_a_new_source_wait_for_the_first_one_until_its_deadline() -> None:
+    stage = Stage(readers=4, hosts=2).topic("t", 8, end=10)
+    stage.operator_starts().discovers().registers(1).adopts(1)
+    assert stage.state.hosts["1"].phase is HostPhase.RECOVERING
+
+    stage.operator.handle(HostOverdue("0"))
+    stage.adopts(1).adopts(1)
+
+    assert len(stage.read(1)) == 8
+    stage.registers(0).adopts().adopts().adopts()
+    assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+    check_each_once(stage)
+
+
+def test_a_source_that_was_scaled_down_before_asks_for_no_one() -> None:
+    stage = Stage(readers=4, hosts=2).topic("t", 8, end=10).running()
+    stage.operator.handle(HostsChanged(("0",)))
+    for _ in range(4):
+        stage.adopts()
+    assert set(stage.state.hosts) == {"0"}
+    stage.adopts(0)
+    stage.store.state, stage.store.assignment = None, None
+    stage.store.reports.clear()
+
+    applied(stage, "0").discovers().more(5).registers(0).discovers().adopts(0).adopts(0)
+
+    assert set(stage.state.hosts) == {"0"}
+    check_each_once(stage)
