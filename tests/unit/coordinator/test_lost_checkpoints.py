@@ -94,7 +94,7 @@ def was_taken_away_before(stage: Stage) -> None:
 @pytest.mark.parametrize("take", [is_taken_away_while_its_host_is_gone, was_taken_away_before])
 @pytest.mark.parametrize("goes_back", [False, True])
 def test_a_split_on_its_way_to_another_host_starts_where_it_was(
-    take: Callable[[Stage], None], goes_back: bool
+    take: Callable[[Stage], None], *, goes_back: bool
 ) -> None:
     """Also if it goes back before its host has let go of it."""
     stage = Stage(readers=2, hosts=2).topic("t", 2, end=10).running()

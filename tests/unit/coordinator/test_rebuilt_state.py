@@ -49,11 +49,13 @@ def delivered(stage: Stage, *split_ids: Any) -> set[int]:
 
     The sink of the stage refuses a second time.
     """
-    [offsets] = {
-        frozenset(o for s, o in stage.drivers["0"].delivered if s == split_id)
+    found = {
+        split_id: {o for s, o in stage.drivers["0"].delivered if s == split_id}
         for split_id in split_ids
     }
-    return set(offsets)
+    offsets = found[split_ids[0]]
+    assert all(other == offsets for other in found.values()), f"not the same of each: {found}"
+    return offsets
 
 
 @pytest.mark.parametrize("how", ["state", "resource"])

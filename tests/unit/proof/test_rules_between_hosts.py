@@ -37,6 +37,8 @@ def counterexamples(name: str) -> ModuleType:
 BETWEEN: Final = counterexamples("test_lost_between_hosts")
 FOUND: Final = counterexamples("test_found_by_random_lives")
 REBUILT: Final = counterexamples("test_rebuilt_state")
+APPLIED: Final = counterexamples("test_applied_again")
+LOST: Final = counterexamples("test_lost_checkpoints")
 
 
 def retained_split_gets_no_owner_back() -> None:
@@ -93,7 +95,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
             "if False else None",
         ),
         lambda: REBUILT.test_partitions_made_while_there_was_no_state_start_at_their_beginning(
-            "state", 2
+            "state", 2, is_taken_back=False
         ),
     ),
     (
@@ -131,7 +133,60 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
             "return",
         ),
         lambda: REBUILT.test_partitions_made_while_there_was_no_state_start_at_their_beginning(
-            "state", 0
+            "state", 0, is_taken_back=False
+        ),
+    ),
+    (
+        seeded(
+            "a guess that was taken back counts",
+            f"{_RECOVERY}:recover",
+            "frozenset(gone.intersection(guesses) | taken)",
+            "frozenset(gone.intersection(guesses))",
+        ),
+        lambda: REBUILT.test_partitions_made_while_there_was_no_state_start_at_their_beginning(
+            "state", 2, is_taken_back=True
+        ),
+    ),
+    (
+        seeded(
+            "hosts of a former life that are not wanted are not asked",
+            "coordinator.membership:with_former",
+            "if any(host.known_from for host in state.hosts.values()):",
+            "if True:",
+        ),
+        lambda: APPLIED.test_hosts_of_the_former_life_are_asked_before_anything_is_read(
+            is_discovered_first=True
+        ),
+    ),
+    (
+        seeded(
+            "a new host does not wait for the first one",
+            f"{_RECOVERY}:waiting_for",
+            "or name == first",
+            "",
+        ),
+        lambda: APPLIED.test_a_new_host_reads_nothing_before_the_first_one_has_told_what_it_holds(
+            2
+        ),
+    ),
+    (
+        seeded(
+            "the report that a new driver repeats is not taken in",
+            "coordinator.host_reports:HostReports._on_report",
+            "if report.former is not None:",
+            "if False:",
+        ),
+        lambda: LOST.test_reading_continues_where_the_former_driver_last_reported(0),
+    ),
+    (
+        seeded(
+            "what a host must let go of does not move with its predecessor's report",
+            "coordinator.registration:absorbed",
+            "return with_reported_positions(state, {name: report})",
+            "return state",
+        ),
+        lambda: LOST.test_a_split_on_its_way_to_another_host_starts_where_it_was(
+            LOST.was_taken_away_before, goes_back=False
         ),
     ),
 )
