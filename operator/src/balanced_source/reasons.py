@@ -407,6 +407,16 @@ class Reason(ExplainedReason):
         ),
         "Nothing, if you restored the state. Otherwise find out who changed it.",
     )
+    HOST_CAME_LATE = (
+        "HostCameLate",
+        ReasonKind.EVENT,
+        (
+            "A host of an earlier life of the source, which was deleted and applied again, has"
+            " started after its deadline. What others have read meanwhile of its splits is"
+            " delivered twice."
+        ),
+        "Remove the duplicates if the sink does not. Find out why the host did not start in time.",
+    )
     STATE_RESTORED = (
         "StateRestored",
         ReasonKind.EVENT,

@@ -115,3 +115,31 @@ def test_a_source_that_was_scaled_down_before_asks_for_no_one() -> None:
 
     assert set(stage.state.hosts) == {"0"}
     check_each_once(stage)
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_what_comes_twice_because_the_first_host_came_too_late_is_told(*, is_late: bool) -> None:
+    stage = deleted(1)
+    stage.drivers["1"] = stage.new_driver("1")
+    applied(stage, "0", "1").discovers().registers(1)
+    if is_late:
+        stage.operator.handle(HostOverdue("0"))
+        stage.adopts(1)
+
+    stage.registers(0)
+
+    assert ("HostCameLate" in stage.facts) is is_late
+    if is_late:
+        assert "host 0 has started late and holds 8 splits" in str(stage.operator.messages)
+
+
+def test_a_host_that_is_added_again_does_not_come_late() -> None:
+    stage = Stage(readers=4, hosts=2).topic("t", 8, end=10).running()
+    stage.operator.handle(HostsChanged(("0",)))
+    for _ in range(4):
+        stage.adopts()
+
+    stage.operator.handle(HostsChanged(("0", "1")))
+    stage.registers(1)
+
+    assert "HostCameLate" not in stage.facts

@@ -98,6 +98,13 @@ class HostReports(Generic[SplitT, StateT]):
         No one of the old one is served any more, and the report waits behind the gate.
         """
         before, context = self.state.hosts[report.host], self._context
+        if registration.is_too_late(self.state, report):
+            text = (
+                f"host {report.host} has started late and holds {len(report.positions)} splits of"
+                " an earlier life of this source: records that other hosts have read of them"
+                " meanwhile are delivered twice"
+            )
+            context.report(Reason.HOST_CAME_LATE, text, warning=True)
         # The new incarnation may have lost its Spark checkpoint. Then these positions are all there
         # is.
         context.state = registration.absorbed(self.state, report.host)
