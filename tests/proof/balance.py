@@ -44,8 +44,10 @@ def check_moves(before: Operator, event: Event, after: Operator) -> None:
     moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
     if not may_move and (unasked := {s for s in moved if old[s] < new.parallelism}):
         raise Violation(f"rule 4, sticky: {sorted(unasked)} moved, and nobody asked for it")
-    stays = {s: o for s, o in old.items() if o < new.parallelism and s in new.owners}
-    needless = len(moved & stays.keys()) - fewest_moves(stays, len(new.owners), new.parallelism)
+    # What waits for readers that are not there has its place among all the same.
+    there = new.owners.keys() | after.enumerator.state.unassigned.keys()
+    stays = {s: o for s, o in old.items() if o < new.parallelism and s in there}
+    needless = len(moved & stays.keys()) - fewest_moves(stays, len(there), new.parallelism)
     if needless > 0:
         raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
     unfinished = {s: o for s, o in new.owners.items() if s not in after.enumerator.state.finished}
