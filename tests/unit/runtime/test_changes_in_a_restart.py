@@ -138,6 +138,25 @@ def test_a_deleted_source_leaves_nothing_behind(roll: Roll, stage: str) -> None:
     play(roll, stage, then)
 
 
+@pytest.mark.parametrize(("roll", "stage"), EACH)
+def test_a_source_that_is_deleted_and_applied_again_continues(roll: Roll, stage: str) -> None:
+    """Only the Spark checkpoints of its hosts are left."""
+
+    async def then(story: Story, drivers: Busy) -> None:
+        body = story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")
+        story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
+        await story.until(lambda: not running(story), "no application")
+        await story.end()
+        story.operators.clear()
+        story.seen.clear()  # epochs begin again
+        metadata = {name: body["metadata"][name] for name in ("namespace", "name", "uid")}
+        story.server.add(BALANCED_SOURCE, {**body, "metadata": metadata, "status": {}})
+        story.start_operator()
+        await roll.end(story, drivers)
+
+    play(roll, stage, then)
+
+
 @pytest.mark.parametrize("stage", BLUE_GREEN.stages)
 def test_a_source_that_gets_another_strategy_meanwhile_ends_as_one_application(stage: str) -> None:
     async def then(story: Story, drivers: Busy) -> None:
