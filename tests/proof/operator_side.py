@@ -145,11 +145,10 @@ class OperatorSide:
         state = self.operators[operator].coordinator.state
         phases = [HostPhase.ACTIVE, HostPhase.LOST]
         phases += [HostPhase.EXPECTED] if state.has_history or state.lineage > 1 else []
-        return [
-            n
-            for n, h in state.hosts.items()
-            if h.phase in phases and h.role in (HostRole.MEMBER, HostRole.LEAVING)
-        ]
+        roles = [HostRole.MEMBER, HostRole.LEAVING]
+        # Duplicates may be accepted while a drain attempt is waited for.
+        roles += [HostRole.DRAINING] if self.setting.may_repeat else []
+        return [n for n, h in state.hosts.items() if h.phase in phases and h.role in roles]
 
     def has_others(self, operator: PartId, hosts: tuple[str, ...]) -> bool:
         """Whether the operator has other hosts than the user wants, except for those that leave."""

@@ -336,3 +336,30 @@ def test_a_host_that_was_given_up_with_duplicates_can_be_removed() -> None:
         give_up(stage, "1", accepts_duplicates=True)
 
     assert "1" not in stage.state.hosts
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_duplicates_that_are_accepted_later_end_the_wait_for_a_drain_attempt(
+    *, is_wanted: bool
+) -> None:
+    stage = running().more(3)
+    dies_after_delivery(stage, "1")
+    give_up(stage, "1")
+    if not is_wanted:
+        stage.operator.handle(HostsChanged(("0",)))
+    assert role(stage, "1") is HostRole.DRAINING
+    give_up(stage, "1")
+    assert role(stage, "1") is HostRole.DRAINING, "nothing has changed"
+
+    give_up(stage, "1", accepts_duplicates=True)
+    stage.adopts(0).adopts(0)
+
+    assert role(stage, "1") is HostRole.JOINING
+    assert len(stage.read(0)) == 8
+    stage.operator.handle(HostsChanged(("0", "1") if is_wanted else ("0",)))
+    if is_wanted:
+        stage.registers(1).adopts().adopts().adopts()
+        assert [len(stage.read(0)), len(stage.read(1))] == [4, 4]
+    else:
+        give_up(stage, "1", accepts_duplicates=True)
+        assert "1" not in stage.state.hosts

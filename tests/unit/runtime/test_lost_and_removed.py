@@ -92,3 +92,33 @@ def test_a_lost_host_that_leaves_is_waited_for_unless_the_user_wants_more() -> N
         assert "Host 2 has not reported for 120 s. Its 2 splits wait until" in message
 
     played(play)
+
+
+@pytest.mark.parametrize("after", [2, 3])
+def test_duplicates_that_are_accepted_later_end_the_wait_for_a_drain_attempt(after: int) -> None:
+    policy = {"type": "Reassign", "after": "1m"}
+
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=6, application=with_policy(3, **policy))
+        await drivers.rest("0", "1", "2")
+        lose(drivers, "2")
+        await story.until(lambda: [drivers.step(), is_drain(story, "2")][1], "the drain")
+        await play_on(drivers, 200)
+        assert roles(story)["2"] == "Draining"
+
+        story.patch(application=with_policy(after, **policy, guarantee="AtLeastOnce"))
+        await story.until(
+            lambda: [
+                drivers.step(),
+                sum(len(drivers.of[h].host.durable.owners) for h in "01") == 8,
+            ][1],
+            "the others to read everything",
+        )
+
+        drivers.absent.clear()
+        await drivers.rest(*(str(number) for number in range(after)))
+        assert degraded(story)["status"] == "False"
+        drivers.check_each_once()
+
+    played(play)

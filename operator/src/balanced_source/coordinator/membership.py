@@ -121,8 +121,10 @@ def without_lost(state: CoordinatorState[SplitT], event: HostGivenUp) -> Hosts:
         host is None
         # Another attempt has registered: it tells by itself where it stopped, and reads on.
         or host.incarnation != event.incarnation
-        # One that joins has nothing yet, and one that drains was given up before.
-        or host.role not in (HostRole.MEMBER, HostRole.LEAVING)
+        # One that joins has nothing yet, and one that drains was given up before, unless the user
+        # accepts duplicates by now.
+        or host.role is HostRole.JOINING
+        or (host.role is HostRole.DRAINING and not event.accepts_duplicates)
         # A host behind the gate is back. One that holds nothing is overdue, another event.
         or host.phase is HostPhase.RECOVERING
         or _holds_nothing(state, name)

@@ -76,12 +76,15 @@ class HostLosses:
             for name, host in lost.items()
             if reassigns
             and is_heard
-            and host.role in (HostRole.MEMBER, HostRole.LEAVING)
+            and (
+                host.role in (HostRole.MEMBER, HostRole.LEAVING)
+                # The user did not want to wait for the drain attempt any longer.
+                or (duplicates and host.role is HostRole.DRAINING and _is_told(host))
+            )
             and self._has_successor(state, now, of=host)
         }
         for name, host in lost.items():
-            is_told = host.phase is not HostPhase.EXPECTED
-            after = HostRole.JOINING if duplicates and is_told else HostRole.DRAINING
+            after = HostRole.JOINING if duplicates and _is_told(host) else HostRole.DRAINING
             role = after if name in hopeless else host.role
             self._problems.set((_KEY, name), _problem(state, name, role, policy))
         return [
@@ -155,6 +158,11 @@ class HostLosses:
             state.hosts[name].phase in able and self._pulses.silence(name, now=now) < ALIVE
             for name in state.members
         )
+
+
+def _is_told(host: HostState) -> bool:
+    """Whether its positions are known as of its last report: it was heard since a loss."""
+    return host.phase is not HostPhase.EXPECTED
 
 
 def _quiet(applications: list[str]) -> Problem:
