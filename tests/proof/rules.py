@@ -126,7 +126,8 @@ def _check_passage(old: CoordinatorState[Any], new: CoordinatorState[Any]) -> No
         for n, h in new.hosts.items()
         if h.phase is HostPhase.ACTIVE and n in old.hosts and is_new(old.hosts[n], h)
     ]
-    others = [n for n in new.hosts if n not in passed and _may_hold(old, n)]
+    # One that the user removes in this turn is not waited for any more: what it holds is revoked.
+    others = [n for n in new.hosts if n not in passed and _may_hold(old, n) and _may_hold(new, n)]
     if (
         passed
         and others

@@ -270,6 +270,25 @@ def test_a_host_at_the_gate_does_not_pass_because_of_one_that_leaves_in_the_same
     assert stage.state.hosts["1"].phase is HostPhase.ACTIVE
 
 
+def test_a_host_at_the_gate_does_not_wait_for_one_that_is_removed() -> None:
+    """What that one holds is revoked, so host 0 can read on with the rest."""
+    stage = running()
+    stage.fails(0).fails(1)
+    stage.registers(0)
+    assert stage.state.hosts["0"].phase is HostPhase.RECOVERING
+
+    stage.operator.handle(HostsChanged(("0",)))
+    stage.discovers().more(1).adopts(0)
+
+    assert stage.state.hosts["0"].phase is HostPhase.ACTIVE
+    assert len(stage.read(0)) == 4
+    stage.registers(1).adopts().adopts().adopts()
+    assert set(stage.state.hosts) == {"0"}
+    assert len(stage.read(0)) == 8
+    got = delivered(stage)
+    assert len(got) == len(set(got)) == 8 * 11
+
+
 def removed_while_silent(stage: Stage) -> Stage:
     """Host 1 hangs, and the user wants only host 0."""
     stage.dead.add("1")
