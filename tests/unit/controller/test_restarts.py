@@ -15,7 +15,7 @@ from balanced_source_operator.controller.application import (
     Wanted,
     decide,
 )
-from balanced_source_operator.controller.restarts import hold_by_policy, next_begin
+from balanced_source_operator.controller.restarts import after_hosts, hold_by_policy, next_begin
 from balanced_source_operator.resources.kinds import (
     HASH_ANNOTATION,
     NONCE_ANNOTATION,
@@ -136,7 +136,8 @@ def test_an_application_that_does_not_run_is_replaced_at_once(state: str) -> Non
 
 def test_other_sources_and_other_hosts_come_first_whatever_a_nonce_says() -> None:
     crowded = decided(running(), asks=restart(nonce=1), is_crowded=True)
-    turn = decided(running(), asks=restart(nonce=1), may_replace=False, is_crowded=True)
+    hosts = after_hosts(("1",), broken=())
+    turn = decided(running(), asks=restart(nonce=1), turn=hosts, is_crowded=True)
 
     assert crowded.pending is not None
     assert turn.pending is not None

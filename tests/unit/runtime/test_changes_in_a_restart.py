@@ -11,6 +11,7 @@ import pytest
 
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, KUBEFLOW_APPLICATION
 from support import host_drivers
+from support.broken_hosts import BrokenHosts
 from support.cluster_story import NAMESPACE, Story
 from support.host_drivers import Busy, running
 from support.played_story import played
@@ -189,6 +190,30 @@ def test_a_host_that_fails_meanwhile_comes_back_and_the_restart_continues(stage:
         await IN_TURN.end(story, drivers)
 
     play(IN_TURN, stage, then)
+
+
+@pytest.mark.parametrize("stage", IN_TURN.stages)
+def test_a_host_that_never_comes_back_does_not_keep_the_others_on_old_settings(stage: str) -> None:
+    """Its failing counts against the new settings once; then the others restart without it."""
+
+    async def play(story: Story) -> None:
+        drivers = BrokenHosts(story)
+        await IN_TURN.begin(story, drivers, stage)
+        drivers.works = lambda host, _: host != "2"
+        drivers.lose("2")
+        await drivers.pass_time(1000)
+        story.patch(application={"restart": {"nonce": 1}})
+        await drivers.until(
+            lambda: all(drivers.images().get(host) == NEXT for host in ("0", "1")),
+            "the other hosts",
+            within=1500,
+        )
+        assert drivers.most_stopped <= 1
+        drivers.works = lambda *_: True
+        drivers.lose("2")
+        await IN_TURN.end(story, drivers)
+
+    played(play)
 
 
 @pytest.mark.parametrize("stage", IN_TURN.stages)

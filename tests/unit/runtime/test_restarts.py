@@ -156,7 +156,7 @@ def test_hosts_restart_in_turn_when_the_nonce_changes() -> None:
         await story.until(lambda: [drivers.step(), image(story) == "next"][1], "the first host")
         await steps(story, drivers, 30)
         assert pending(story)["reason"] == "ReplacingApplication"
-        assert "It restarts when the other hosts run again" in pending(story)["message"]
+        assert "It restarts when host 0 runs again" in pending(story)["message"]
         assert image(story, f"{base('1')}-1") != "next"
 
         drivers.absent.clear()

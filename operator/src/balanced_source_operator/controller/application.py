@@ -40,9 +40,6 @@ from balanced_source_operator.resources.made_from import Settings, differences
 MAX_PAUSE: Final = 600.0
 """Seconds between a failure and the next start, at most."""
 
-
-_TURN: Final = Hold(Reason.REPLACING_APPLICATION, "It restarts when the other hosts run again")
-
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 UNREAD_PATIENCE: Final = 30.0
 """Seconds that the last report of an application which has ended may take to be seen."""
@@ -65,8 +62,8 @@ class Wanted:
         is_unread: whether its source ends, and was not read to its end as far as reports tell.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
-        may_replace: whether an application that runs may be stopped because its settings changed.
-            Hosts of a source take turns.
+        turn: which other hosts of the source a restart waits for, because hosts take turns; None if
+            it is its turn.
         settings: that it is made from, for people.
         nonce: of `spec.application.restart`; an application that was made with another one is
             restarted. None asks for nothing.
@@ -85,7 +82,7 @@ class Wanted:
     may_end: bool = False
     is_unread: bool = False
     max_failures: int | None = None
-    may_replace: bool = True
+    turn: Hold | None = None
     settings: Settings = field(default_factory=dict)
     nonce: int | None = None
     hold: Hold | None = None
@@ -202,8 +199,8 @@ def _hold(application: Manifest, wanted: Wanted) -> Hold | None:
         _is_asked(application, wanted) or _is_given_up(application, wanted)
     ):
         return wanted.hold
-    if not wanted.may_replace:
-        return _TURN
+    if wanted.turn is not None:
+        return wanted.turn
     if wanted.is_crowded:
         return OTHER_SOURCES
     return wanted.hand_over
@@ -213,7 +210,7 @@ def _waiting(
     application: Manifest, pods: Sequence[Manifest], wanted: Wanted, hold: Hold, *, now: float
 ) -> Decision:
     """An application continues with its former settings until it may be restarted."""
-    name, is_turn = name_of(application), hold in (_TURN, wanted.hand_over)
+    name, is_turn = name_of(application), hold in (wanted.turn, wanted.hand_over)
     message = f"{_why(application, wanted)}. {name} has not been restarted yet. {hold.words}"
     return Decision(
         state=ApplicationState.RUNNING,

@@ -3,7 +3,7 @@
 The policy of `spec.application.restart`.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, time, timedelta
 from typing import NamedTuple, assert_never
 
@@ -51,6 +51,24 @@ OTHER_SOURCES = Hold(
     look_again=60.0,
 )
 """The operator restarts only so many sources at once."""
+
+
+def after_hosts(names: Sequence[str], *, broken: Collection[str]) -> Hold:
+    """Return that a host restarts when other hosts run, because hosts take turns.
+
+    Args:
+        names: hosts that do not run, or that restart now.
+        broken: hosts that have not run for so long that they need help.
+    """
+    named = f"host {names[0]} runs" if len(names) == 1 else f"hosts {', '.join(names)} run"
+    words = f"It restarts when {named} again"
+    if stuck := [name for name in names if name in broken]:
+        words += (
+            f". Host {stuck[0]} has not come back with its settings: see its SparkApplication and"
+            " the pod of its driver. To restart the other hosts without it, correct the settings or"
+            " change spec.application.restart.nonce"
+        )
+    return Hold(Reason.REPLACING_APPLICATION, words)
 
 
 def hold_by_policy(restart: ApplicationRestart, *, now: float) -> Hold | None:

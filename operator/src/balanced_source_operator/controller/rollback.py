@@ -19,6 +19,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.redaction import redacted
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState, is_made_from
+from balanced_source_operator.controller.broken_hosts import BrokenHosts, dump, load
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
@@ -103,10 +104,12 @@ class TrialMemory:
         healthy: settings of the last application that was healthy; None if there was none, or if
             they cannot be kept.
         refused: those of the last one that was not.
+        hosts: those that do not run.
     """
 
     healthy: ApplicationSettings | None = None
     refused: Refused | None = None
+    hosts: BrokenHosts = field(default_factory=BrokenHosts)
 
     def effective(
         self, wanted: ApplicationSettings, source: Identity, *, now: float
@@ -181,6 +184,12 @@ class TriedApplication:
         return has_registered(self.manifest, self.incarnation)
 
     @property
+    def begins(self) -> bool:
+        """Whether its driver runs and has registered."""
+        runs = self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
+        return runs and self.has_registered
+
+    @property
     def is_healthy(self) -> bool:
         """Whether it has shown that its settings work."""
         has_ended = (
@@ -206,7 +215,7 @@ class TriedApplication:
         runs = self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
         if self.is_healthy or now - self.since < patience or not word:
             return ""
-        if runs and self.has_registered and is_first_attempt:
+        if self.begins and is_first_attempt:
             return ""
         if self.decision.problem is not None:
             return self.decision.problem.message
@@ -255,6 +264,8 @@ def text_of(memory: TrialMemory) -> str:
     if refused is not None:
         names = ("hash", "nonce", "times", "at", "why")
         document["refused"] = {name: getattr(refused, name) for name in names}
+    if hosts := dump(memory.hosts):
+        document["hosts"] = hosts
     text = json.dumps(document, separators=(",", ":"), sort_keys=True) if document else ""
     # Half a document would be worse than none: then the next operator begins without a memory.
     return text if len(text) <= LIMIT else ""
@@ -273,6 +284,7 @@ def memory_of(text: Any) -> TrialMemory:
                 conf=dict(healthy["conf"]),
             ),
             refused=None if refused is None else _refused(refused),
+            hosts=load(document.get("hosts")),
         )
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         # Another release may have written it: trials begin again then.

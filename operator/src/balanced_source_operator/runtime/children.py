@@ -109,7 +109,7 @@ class Children:
         coordinator: SourceCoordinator[Any, Any] | None,
         *,
         needs_driver: bool = False,
-        may_replace: bool = True,
+        turn: Hold | None = None,
         may_restart: Callable[[], bool] = lambda: True,
         hand_over: Callable[[], Hold | None] = lambda: None,
     ) -> Decision:
@@ -119,7 +119,7 @@ class Children:
             desired: the spec in effect.
             coordinator: of the source.
             needs_driver: whether a driver must run although nothing is assigned.
-            may_replace: see `Wanted`.
+            turn: see `Wanted`.
             may_restart: asked before a running application is stopped because its settings changed.
             hand_over: asked after that, which hand-over of the host's splits comes first.
 
@@ -137,9 +137,7 @@ class Children:
         self._problems.clear(Reason.SPARK_OPERATOR_MISSING)
         host = self._host(coordinator)
         self._former.note(self._applications, host)
-        wanted = replace(
-            self._wanted(desired, coordinator, needs_driver=needs_driver), may_replace=may_replace
-        )
+        wanted = replace(self._wanted(desired, coordinator, needs_driver=needs_driver), turn=turn)
         # A drain attempt and an ordinary application must not stand in for each other.
         decision = replaced(host, self._applications, self._pods) or self._decide(wanted)
         # Asking takes a place in the queue of all sources, so only a restart that is due asks.

@@ -43,6 +43,8 @@ class Desired:
         source: what is read.
         conf: Spark configuration of the operator that is in effect; None for that of its settings.
         given_up: hash of settings that were given up for those in effect; empty if none were.
+        broken_hosts: hosts that have not run for long.
+        skipped_hosts: those of them that no restart of another host waits for.
         is_recalled: whether it is the last valid spec from before a restart: `spec.application` is
             a stand-in then.
     """
@@ -52,6 +54,8 @@ class Desired:
     is_recalled: bool = False
     conf: Mapping[str, str] | None = None
     given_up: str = ""
+    broken_hosts: frozenset[str] = frozenset()
+    skipped_hosts: frozenset[str] = frozenset()
 
     def conf_or(self, default: Mapping[str, str]) -> Mapping[str, str]:
         """Return the operator's Spark configuration in effect, given that of its settings."""

@@ -13,6 +13,7 @@ from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.restarts import Hold, after_hosts
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.runtime.children import Children
@@ -109,21 +110,16 @@ class Fleet:
                 return paused
             is_first = host == FIRST_HOST
             others = [other for other in names if other != host]
-            # A host that has not read anything yet has nothing to lose, and may be what the others
-            # wait for.
-            may_replace = not children.has_adopted(coordinator) or (
-                self.roll.away in (None, host)
-                and all(
-                    self._runs(other) and self._of(other).has_adopted(coordinator)
-                    for other in others
-                )
-            )
             turn = children.turn(
                 desired,
                 coordinator,
                 # Only the first host's driver makes calls for the operator.
                 needs_driver=needs_driver and is_first,
-                may_replace=may_replace,
+                # A host that has not read anything yet has nothing to lose, and may be what the
+                # others wait for.
+                turn=self._waits_for(host, others, desired, coordinator)
+                if children.has_adopted(coordinator)
+                else None,
                 may_restart=self._may_restart,
                 hand_over=lambda: self._hand_over.begin(
                     host, coordinator.state, others=others, second=_second(host, desired)
@@ -192,6 +188,26 @@ class Fleet:
             slots.release(self._identity)
         elif is_first_look and coordinator is not None and acknowledged_epoch(coordinator.state):
             slots.resume(self._identity)
+
+    def _waits_for(
+        self,
+        host: str,
+        others: list[str],
+        desired: Desired,
+        coordinator: SourceCoordinator[Any, Any],
+    ) -> Hold | None:
+        """Return which other hosts come before a host that runs; None if it is its turn."""
+        first = [
+            other
+            for other in others
+            # It has not run for long, whatever its settings are: the others would wait for ever.
+            if other not in desired.skipped_hosts
+            and not (self._runs(other) and self._of(other).has_adopted(coordinator))
+        ]
+        away = self.roll.away
+        if away is not None and away not in (host, *first):
+            first.append(away)
+        return after_hosts(first, broken=desired.broken_hosts) if first else None
 
     def _runs(self, host: str) -> bool:
         """Whether a host's application runs, as last seen, so that another host may be stopped."""

@@ -1,7 +1,8 @@
 """Gives up new settings that an application is unhealthy with, for the last healthy ones."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ import structlog
 
 from balanced_source import durations
 from balanced_source.api import Problem, ProblemBoard
-from balanced_source.coordinator import SourceCoordinator
+from balanced_source.coordinator import CoordinatorState, SourceCoordinator
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import is_made_from
 from balanced_source_operator.controller.rollback import (
@@ -27,7 +28,9 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.made_from import NOT_COMPARED, changes, settings_of
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.fleet import Decisions
+from balanced_source_operator.runtime.host_health import HostHealth
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.spec.hosts import host_names
 from balanced_source_operator.spec.restarts import RestartPolicy
 
 log = structlog.get_logger(__name__)
@@ -47,6 +50,7 @@ class Trials:
         self._since: dict[str, tuple[str, float]] = {}
         self._settings = NewestSettings()
         self._text: tuple[TrialMemory, str] | None = None
+        self._health = HostHealth(environment.settings.gate_deadline, source, observed, problems)
 
     @property
     def text(self) -> str | None:
@@ -66,6 +70,7 @@ class Trials:
         """Return what is desired with the settings that are in effect."""
         memory, wanted, now = self._known, self._wanted(desired), time.time()
         found = memory.effective(wanted, self._source, now=now)
+        desired = self._with_hosts(desired, found)
         if found is wanted:
             return desired
         newest = desired.spec.application
@@ -76,6 +81,17 @@ class Trials:
         spec = desired.spec.model_copy(update={"application": application})
         given_up = memory.refused.hash if memory.refused is not None else ""
         return replace(desired, spec=spec, conf=found.conf, given_up=given_up)
+
+    def _with_hosts(self, desired: Desired, settings: ApplicationSettings) -> Desired:
+        """Return what is desired, with the hosts that do not run under these settings."""
+        before = self._known.hosts
+        after = before.asked(settings.hash(self._source), desired.spec.application.restart.nonce)
+        if after is not before:
+            self._memory = replace(self._known, hosts=after)
+            self._health.begin()
+        if not after.broken and not self._health.skipped:
+            return desired
+        return replace(desired, broken_hosts=after.broken, skipped_hosts=self._health.skipped)
 
     def judge(
         self,
@@ -92,24 +108,31 @@ class Trials:
             decisions: about the applications.
             coordinator: of the source.
         """
-        now, before = time.time(), self._known
+        now, refused = time.time(), self._known.refused
         patience = durations.seconds(desired.spec.application.restart.rollback_after)
         settings = self._wanted(effective)
         seen = dict(self._seen(decisions, coordinator, now=now))
-        if (
-            coordinator is not None
+        names, working = host_names(effective.spec), self._working(seen, settings)
+        # While the last healthy settings are in effect nothing is on trial: there is nothing to go
+        # back to.
+        before, is_trial = self._known, bool(patience) and not effective.given_up
+        if coordinator is not None:
+            self._look(
+                coordinator.state, names, seen, patience=patience if is_trial else 0.0, of=settings
+            )
             # Settings count as healthy when they are on all hosts: one host may be lucky.
-            and seen.keys() >= set(coordinator.state.members)
-            and self._work(seen, settings)
-        ):
-            self._memory = before.with_healthy(settings, self._source)
-        for each in seen.values():
-            # While the last healthy settings are in effect nothing is on trial: there is nothing to
-            # go back to.
-            if patience and not effective.given_up and on_trial(each, before, self._source):
+            shown = working | self._health.skipped
+            if working and shown >= {*seen, *names, *coordinator.state.members}:
+                self._memory = self._known.with_healthy(settings, self._source)
+        for name, each in seen.items():
+            if (
+                is_trial
+                and on_trial(each, before, self._source)
+                and self._counts(name, names, working=working)
+            ):
                 self._give_up(each, settings, patience=patience, now=now)
         self._tell(desired)
-        return self._known.refused != before.refused
+        return self._known.refused != refused
 
     @property
     def _known(self) -> TrialMemory:
@@ -119,9 +142,45 @@ class Trials:
         conf = desired.conf_or(self._env.settings.spark_conf)
         return self._settings.of(desired.spec.application, conf)
 
-    def _work(self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings) -> bool:
+    def _look(
+        self,
+        state: CoordinatorState[Any],
+        names: Collection[str],
+        seen: Mapping[str, TriedApplication],
+        *,
+        patience: float,
+        of: ApplicationSettings,
+    ) -> None:
+        """Note which hosts do not run."""
+        healthy, found = self._known.healthy, of.hash(self._source)
+        is_known = healthy is None or is_made_from(healthy.hash(self._source), found)
+        hosts = self._health.look(
+            self._known.hosts, names, seen, state, trial=0.0 if is_known else patience
+        )
+        if hosts is not self._known.hosts:
+            self._memory = replace(self._known, hosts=hosts)
+
+    def _working(
+        self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings
+    ) -> frozenset[str]:
+        """The hosts whose applications are healthy with these settings."""
         wanted = settings.hash(self._source)
-        return all(each.is_healthy and is_made_from(each.hash, wanted) for each in seen.values())
+        return frozenset(
+            name
+            for name, each in seen.items()
+            if each.is_healthy and is_made_from(each.hash, wanted)
+        )
+
+    def _counts(self, name: str, names: Collection[str], *, working: AbstractSet[str]) -> bool:
+        """Whether the failure of a host is one of the settings in effect.
+
+        A host that did not run with the former ones either tells nothing, unless it is all there
+        is. A host that is there for the restart only is there to try them.
+        """
+        hosts, is_witness = self._known.hosts, self._health.is_witness
+        if name not in names or is_witness(hosts, name):
+            return True
+        return not working and not any(is_witness(hosts, other) for other in names)
 
     def _seen(
         self, decisions: Decisions, coordinator: SourceCoordinator[Any, Any] | None, *, now: float
