@@ -1,6 +1,7 @@
 """What Spark's sinks need, so that a missing option is named before a query starts."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from balanced_source.errors import InvalidSpecError
@@ -12,6 +13,14 @@ SHARED_FORMATS: Final = frozenset({"delta", "hudi", "iceberg", "kafka"})
 
 Of all others, each host gets a path of its own.
 """
+
+HOST_FIELD: Final = "{host}"
+"""Stands for the name of the host in the path of a sink."""
+
+_PATH: Final = "path"
+
+_ROOT: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:)?(//[^/]*)?/*")
+"""A path or URL that names no folder."""
 
 _FILES: Final = ("avro", "csv", "delta", "json", "orc", "parquet", "text")
 
@@ -48,6 +57,38 @@ def check_options(sink_format: str, names: Iterable[str]) -> None:
             f" {meaning}",
             field=FIELD,
         )
+
+
+def own_options(
+    sink_format: str, options: Mapping[str, str], *, host: str, is_first: bool
+) -> dict[str, str]:
+    """Return the options of a sink for one host, which may get a path of its own.
+
+    The first host keeps the path that the source had before there were further hosts.
+
+    Raises:
+        InvalidSpecError: the path is the root of a file system, which has no folder beside it.
+    """
+    is_shared = is_first or sink_format.lower() in SHARED_FORMATS
+    return {
+        name: _own_path(value, host, is_shared=is_shared) if name.lower() == _PATH else value
+        for name, value in options.items()
+    }
+
+
+def _own_path(value: str, host: str, *, is_shared: bool) -> str:
+    if HOST_FIELD in value:
+        return value.replace(HOST_FIELD, host)
+    if is_shared:
+        return value
+    path = value.rstrip("/")
+    if _ROOT.fullmatch(value):
+        raise InvalidSpecError(
+            f"{value!r} has no folder beside it for host {host}: name one with {HOST_FIELD}, such"
+            f" as {path}/orders/host={HOST_FIELD}",
+            field=f"{FIELD}.{_PATH}",
+        )
+    return f"{path}-host-{host}"
 
 
 def query_error(error: Exception) -> str:

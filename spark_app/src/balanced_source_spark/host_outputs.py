@@ -5,19 +5,11 @@ Its Spark checkpoint, its folder in a file sink, its query's name.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
-from urllib.parse import urlsplit
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Pipeline, Sink
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source.errors import InvalidSpecError
-from balanced_source.sinks import SHARED_FORMATS
-
-HOST_FIELD: Final = "{host}"
-"""Stands for the name of the host in the path of a sink."""
-
-_PATH: Final = "path"
+from balanced_source.sinks import own_options
 
 
 def of_host(pipeline: Pipeline, host: str) -> Pipeline:
@@ -54,22 +46,4 @@ def own_sink(sink: Sink, options: Mapping[str, str], *, host: str) -> dict[str, 
     Raises:
         InvalidSpecError: the path is the root of a file system, which has no folder beside it.
     """
-    return {name: _own(name, value, sink, host) for name, value in options.items()}
-
-
-def _own(name: str, value: str, sink: Sink, host: str) -> str:
-    if name.lower() != _PATH:
-        return value
-    if HOST_FIELD in value:
-        return value.replace(HOST_FIELD, host)
-    # The first host keeps the path that the source had before there were further hosts.
-    if host == FIRST_HOST or sink.format.lower() in SHARED_FORMATS:
-        return value
-    path = value.rstrip("/")
-    if not urlsplit(path).path.strip("/"):
-        raise InvalidSpecError(
-            f"{value!r} has no folder beside it for host {host}: name one with {HOST_FIELD}, such"
-            f" as {path}/orders/host={HOST_FIELD}",
-            field="spec.application.pipeline.sink.options.path",
-        )
-    return f"{path}-host-{host}"
+    return own_options(sink.format, options, host=host, is_first=host == FIRST_HOST)

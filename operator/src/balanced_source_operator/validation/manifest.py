@@ -13,6 +13,7 @@ from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
 from balanced_source_operator.spec.crd import custom_resource_definition
+from balanced_source_operator.spec.hosts import host_names
 from balanced_source_operator.validation.findings import Finding, Path, parsed_path, quoted
 from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.validation.structure import Schema, check, with_defaults
@@ -94,7 +95,7 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
         known = texts(spec)
         if known is not None:
             to_source(spec, known)
-        check_sink(spec.application)
+        check_sink(spec.application, hosts=host_names(spec))
     except InvalidSpecError as error:
         yield _of_operator(error)
     except BalancedSourceError as error:
