@@ -57,7 +57,9 @@ def test_a_path_may_say_where_the_host_goes(host: str) -> None:
     assert path(host, "/orders/{host}", kind="delta") == f"/orders/{host}"
 
 
-@pytest.mark.parametrize("root", ["/", "", "s3a://bucket", "s3a://bucket/", "file:///", "hdfs://name:8020//"])
+@pytest.mark.parametrize(
+    "root", ["/", "", "s3a://bucket", "s3a://bucket/", "file:///", "hdfs://name:8020//"]
+)
 def test_the_root_of_a_file_system_is_refused(root: str) -> None:
     with pytest.raises(InvalidSpecError, match="has no folder beside it for host 2"):
         path("2", root)
