@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from balanced_source.api import (
@@ -44,10 +45,12 @@ def check_moves(before: Operator, event: Event, after: Operator) -> None:
     moved = {s for s, o in new.owners.items() if s in old and old[s] != o}
     if not may_move and (unasked := {s for s in moved if old[s] < new.parallelism}):
         raise Violation(f"rule 4, sticky: {sorted(unasked)} moved, and nobody asked for it")
-    # What waits for readers that are not there has its place among all the same.
-    there = new.owners.keys() | after.enumerator.state.unassigned.keys()
-    stays = {s: o for s, o in old.items() if o < new.parallelism and s in there}
-    needless = len(moved & stays.keys()) - fewest_moves(stays, len(there), new.parallelism)
+    # What waits for readers that are not there has its place, too. What waits for a discovery may
+    # not exist any more, and has none.
+    waiting = new.owners.keys() | after.enumerator.state.unassigned.keys()
+    needless = min(
+        _needless(moved, old, there, new.parallelism) for there in (new.owners.keys(), waiting)
+    )
     if needless > 0:
         raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
     unfinished = {s: o for s, o in new.owners.items() if s not in after.enumerator.state.finished}
@@ -57,6 +60,14 @@ def check_moves(before: Operator, event: Event, after: Operator) -> None:
         )
     if not may_move:
         check_growth(before, after)
+
+
+def _needless(
+    moved: AbstractSet[SplitId], old: Owners, there: AbstractSet[SplitId], parallelism: int
+) -> int:
+    """How many more moved than an even spread of the splits that are there needs."""
+    stays = {s: o for s, o in old.items() if o < parallelism and s in there}
+    return len(moved & stays.keys()) - fewest_moves(stays, len(there), parallelism)
 
 
 def _claims(operator: Operator) -> Owners:
