@@ -210,8 +210,8 @@ _OPERATOR: Final = (
         name="after lost state, hosts that have not registered count as empty",
         rule="rule 7, gate",
         where="coordinator.recovery:waiting_for",
-        old="is_first_start = not state.has_history and state.lineage == 1",
-        new="is_first_start = True",
+        old="or not state.is_first_life",
+        new="or False",
         setting=Setting(
             name="lost state of two hosts",
             budget=Budget(crashes=1, amnesia=1),

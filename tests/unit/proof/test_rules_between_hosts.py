@@ -151,7 +151,7 @@ RULES: Final[tuple[tuple[Mutant, Callable[[], Any]], ...]] = (
         seeded(
             "hosts of a former life that are not wanted are not asked",
             "coordinator.membership:with_former",
-            "if any(host.known_from for host in state.hosts.values()):",
+            "if state.has_reports:",
             "if True:",
         ),
         lambda: APPLIED.test_hosts_of_the_former_life_are_asked_before_anything_is_read(

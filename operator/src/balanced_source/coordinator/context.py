@@ -120,7 +120,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         return self._keeps_finished
 
     def has_reports(self) -> bool:
-        return any(host.known_from for host in self.state.hosts.values())
+        return self.state.has_reports
 
     def current_assignments(self) -> Mapping[SplitId, int]:
         return self.state.owners
@@ -163,10 +163,11 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             # It goes back to the host that holds it, so no one has to let go first.
             if holder == host:
                 revocation = revoking.pop(split_id, None)
-                if revocation is not None:
-                    # Before the host's own report, which may be of a driver that knows nothing.
-                    further[split_id] = _further(splits[split_id], revocation.split)
-                if revocation is not None and revocation.epoch <= state.epoch:
+                if revocation is None:
+                    continue
+                # Before the host's own report, which may be of a driver that knows nothing.
+                further[split_id] = _further(splits[split_id], revocation.split)
+                if revocation.epoch <= state.epoch:
                     # An epoch without the split is out: the host may acknowledge it without ever
                     # having held the split, so that acknowledgement must not count as cover. Where
                     # it did, its own position wins.
@@ -184,7 +185,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.state = replace(
             state,
             owners=changed(state.owners, added=owners),
-            splits=changed(state.splits, added={**splits, **further}),
+            splits=changed(state.splits, added={**splits, **further} if further else splits),
             revoking=revoking,
             tracker=state.tracker.record(uncovered),
             # An owner looks after its position from now on.
@@ -247,7 +248,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             )
         dropped = frozenset(gone)
         # Until a host tells what it holds, what was given out is a guess; see `recovery.recover`.
-        is_guess = retain and not any(host.known_from for host in state.hosts.values())
+        is_guess = retain and not state.has_reports
         self.state = replace(
             state,
             owners=changed(state.owners, dropped=gone),

@@ -167,8 +167,8 @@ def _joined(host: HostState) -> HostState:
 
 def _holds_nothing(state: CoordinatorState[SplitT], name: str) -> bool:
     """Whether a host has never registered, and no former Spark checkpoint can hold its splits."""
-    host, is_first_life = state.hosts[name], state.lineage == 1 and not state.has_history
-    return host.phase is HostPhase.EXPECTED and not host.known_from and is_first_life
+    host = state.hosts[name]
+    return host.phase is HostPhase.EXPECTED and not host.known_from and state.is_first_life
 
 
 def _has_let_go(
@@ -200,7 +200,7 @@ def with_former(state: CoordinatorState[SplitT], report: HostReport) -> Hosts:
 
     Nothing changes as soon as a host has passed the gate: from then on the state knows all hosts.
     """
-    if any(host.known_from for host in state.hosts.values()):
+    if state.has_reports:
         return state.hosts
     leaving = HostState(role=HostRole.LEAVING)
     missing = {name: leaving for name in report.hosts if name not in state.hosts}

@@ -65,7 +65,6 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
         return ()
     # No one can hold anything at a first start, so a host that cannot start delays no other. After
     # a loss, a host that is not there yet may hold splits.
-    is_first_start = not state.has_history and state.lineage == 1
     first = next(iter(state.hosts))
     return tuple(
         name
@@ -75,7 +74,7 @@ def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
         # A source that was deleted and is applied again with more hosts looks like a new one. Its
         # first host knows better. A new host that came before it would read everything once more.
         # If the first one cannot start, the others wait until its deadline (`HostOverdue`).
-        and (phases[name] is not HostPhase.EXPECTED or not is_first_start or name == first)
+        and (phases[name] is not HostPhase.EXPECTED or not state.is_first_life or name == first)
     )
 
 
@@ -114,9 +113,7 @@ def recover(
     reports = _with_one_holder(reports)
     # The state knows no host, and a host holds something: the state was lost or is new, so what was
     # decided before is a guess.
-    has_history = not any(host.known_from for host in state.hosts.values()) and not all(
-        map(is_blank, reports.values())
-    )
+    has_history = not state.has_reports and not all(map(is_blank, reports.values()))
     known = _reported_ids(reports)
     # An older copy of the state may remember revocations that were done long ago. The first word
     # of a host in a lineage ends them: what it holds then counts.

@@ -144,10 +144,8 @@ def is_too_late(state: CoordinatorState[SplitT], report: HostReport) -> bool:
 
     Others were waited for only until the deadline of the first host, and may have read them.
     """
-    is_without_past = not state.has_history and state.lineage == 1
     is_new = not state.hosts[report.host].known_from
-    has_begun = any(host.known_from for host in state.hosts.values())
-    return is_without_past and is_new and has_begun and bool(report.positions)
+    return state.is_first_life and is_new and state.has_reports and bool(report.positions)
 
 
 def unclaimed(

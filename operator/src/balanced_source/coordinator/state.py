@@ -235,6 +235,16 @@ class CoordinatorState(Generic[SplitT]):
         """The hosts that run readers, in their order."""
         return tuple(name for name, host in self.hosts.items() if host.role is HostRole.MEMBER)
 
+    @property
+    def has_reports(self) -> bool:
+        """Whether a host has passed the gate in this lineage, and told what it holds."""
+        return any(host.known_from for host in self.hosts.values())
+
+    @property
+    def is_first_life(self) -> bool:
+        """Whether, as far as is known, nothing of the source was ever lost."""
+        return self.lineage == 1 and not self.has_history
+
     def host_of(self, subtask_id: int) -> str:
         """The host that runs a reader.
 

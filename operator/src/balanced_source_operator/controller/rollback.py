@@ -184,10 +184,14 @@ class TriedApplication:
         return has_registered(self.manifest, self.incarnation)
 
     @property
+    def runs(self) -> bool:
+        """Whether its driver runs, and nothing is wrong with it."""
+        return self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
+
+    @property
     def begins(self) -> bool:
         """Whether its driver runs and has registered."""
-        runs = self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
-        return runs and self.has_registered
+        return self.runs and self.has_registered
 
     @property
     def is_healthy(self) -> bool:
@@ -212,14 +216,13 @@ class TriedApplication:
         status = self.manifest.get("status") or {}
         word = str((status.get("applicationState") or {}).get("state") or "")
         is_first_attempt = int(status.get("executionAttempts") or 1) <= 1
-        runs = self.decision.state is ApplicationState.RUNNING and self.decision.problem is None
         if self.is_healthy or now - self.since < patience or not word:
             return ""
         if self.begins and is_first_attempt:
             return ""
         if self.decision.problem is not None:
             return self.decision.problem.message
-        return "its driver has not registered" if runs else f"it is {word}"
+        return "its driver has not registered" if self.runs else f"it is {word}"
 
 
 def has_registered(application: Manifest, incarnation: int) -> bool:

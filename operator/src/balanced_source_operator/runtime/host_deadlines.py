@@ -55,7 +55,7 @@ def _missing(state: CoordinatorState[Any]) -> Iterator[str]:
     """Hosts that have not come although others have."""
     able = {HostPhase.ACTIVE}
     # At a first start all wait for the first host. After a loss the gate waits as long as it takes.
-    if not state.has_history and state.lineage == 1:
+    if state.is_first_life:
         able.add(HostPhase.RECOVERING)
     # Until another host has come, no one could read the share.
     if any(host.phase in able for host in state.hosts.values()):

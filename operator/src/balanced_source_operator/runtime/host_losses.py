@@ -130,11 +130,10 @@ class HostLosses:
         That is so when the state was lost. Other hosts that have not come have deadlines of their
         own, see `HostDeadlines`.
         """
-        waits = state.lineage > 1 or state.has_history
         self._unheard = {
             name: self._unheard.get(name, now)
             for name, host in state.hosts.items()
-            if waits
+            if not state.is_first_life
             and host.phase is HostPhase.EXPECTED
             and host.role is not HostRole.JOINING
             and self._has_successor(state, now, of=host)
