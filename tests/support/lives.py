@@ -88,6 +88,8 @@ class Life:
             LifeDriver(store=self.store, broker=self.broker, name=name, ledger=self.ledger, rng=rng)
             for name in self.hosts
         ]
+        for driver in self.drivers:
+            driver.all_hosts = [*self.drivers]
         self.operator.start()
 
     @property

@@ -239,6 +239,8 @@ class Driver:
     host: ReaderHost = field(default_factory=lambda: ReaderHost(incarnation=0))
     sequence: int = 0
     metrics: dict[str, Any] = field(default_factory=dict)
+    all_hosts: list["Driver"] = field(default_factory=list)
+    """Drivers whose checkpoints lie beside this one's."""
 
     def start(self) -> None:
         """A new attempt.
@@ -255,7 +257,15 @@ class Driver:
                     self.name, 0
                 )
             )
-        self.host = ReaderHost(name=self.name, incarnation=max(seen) + 1)
+        self.host = ReaderHost(
+            name=self.name,
+            incarnation=max(seen) + 1,
+            former_hosts=tuple(
+                driver.name
+                for driver in self.all_hosts
+                if driver.name != self.name and driver.holds_splits
+            ),
+        )
         self.sequence = 0
         if self.committed < len(self.offsets):
             self._run(self.committed)
@@ -299,6 +309,12 @@ class Driver:
         if report is not None:
             self.store.reports[self.name] = report_document.encode(report, source=UID)
         return report
+
+    @property
+    def holds_splits(self) -> bool:
+        """Whether the checkpoint has any."""
+        last = self._last_offset()
+        return bool(last.positions or last.retained)
 
     def position(self, split_id: SplitId) -> Position:
         return self._last_offset().positions.get(split_id)

@@ -35,6 +35,7 @@ from balanced_source.errors import (
 from balanced_source.sinks import absent_format, query_error
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
+from balanced_source_spark.former_hosts import former_hosts
 from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.journal_of_application import check_progress, journal_of
 from balanced_source_spark.last_words import leave
@@ -99,9 +100,11 @@ def start_with(
     environment: DriverEnvironment,
 ) -> StreamingQuery:
     """Start the query that a pipeline describes, with these options of the source."""
+    beside = former_hosts(spark, pipeline.checkpoint_location, host=environment.host)
     pipeline = of_host(pipeline, environment.host)
     journal = journal_of(pipeline, retained=spark.conf.get(_RETAIN))
-    rows = spark.readStream.format("balanced").options(**{**journal, **options}).load()
+    known = {"formerHosts": ",".join(beside)} if beside else {}
+    rows = spark.readStream.format("balanced").options(**{**known, **journal, **options}).load()
     transformed = transform(rows)
     # The first host reads everything as long as no other one registers, so it may keep state.
     if environment.host != FIRST_HOST:

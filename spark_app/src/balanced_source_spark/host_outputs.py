@@ -5,11 +5,15 @@ Its Spark checkpoint, its folder in a file sink, its query's name.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Pipeline, Sink
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.sinks import own_options
+
+HOSTS: Final = "hosts"
+"""Folder with the Spark checkpoints of further hosts."""
 
 
 def of_host(pipeline: Pipeline, host: str) -> Pipeline:
@@ -19,8 +23,13 @@ def of_host(pipeline: Pipeline, host: str) -> Pipeline:
     """
     if host == FIRST_HOST:
         return pipeline
-    location = f"{pipeline.checkpoint_location.rstrip('/')}/hosts/{host}"
+    location = checkpoint_of(pipeline.checkpoint_location, host)
     return replace(pipeline, checkpoint_location=location)
+
+
+def checkpoint_of(location: str, host: str) -> str:
+    """Return where the Spark checkpoint of a host lies, in that of its source."""
+    return location if host == FIRST_HOST else f"{location.rstrip('/')}/{HOSTS}/{host}"
 
 
 def query_name(environment: DriverEnvironment) -> str:

@@ -75,6 +75,7 @@ class HostReporter:
     _clock: Callable[[], float]
     _failure: BalancedSourceError | None
     _first: StreamOffset | None
+    _former_hosts: tuple[str, ...]
     _host: ReaderHost | None
     _instance: Instance
     _is_closed: bool
@@ -163,7 +164,9 @@ class HostReporter:
                         first, watch.former, instance=str(self._instance)
                     )
                     self._problems.set(checkpoints.KEY, problem)
-                    host = ReaderHost(name=self._name, incarnation=incarnation)
+                    host = ReaderHost(
+                        name=self._name, incarnation=incarnation, former_hosts=self._former_hosts
+                    )
                     if self._seen.assignment is not None:
                         # A report of an earlier lineage would not count, and the host would have to
                         # register again.

@@ -65,6 +65,7 @@ class HostRuntime(HostReporter):
     Args:
         channel: to the operator.
         host: name within the source.
+        former_hosts: see `ReaderHost`.
         clock: seconds since the epoch.
         gate: whether executors are there for a larger parallelism.
         with_former: joins the settings of a new assignment with those of former ones.
@@ -81,6 +82,7 @@ class HostRuntime(HostReporter):
         channel: AssignmentChannel,
         *,
         host: str = "0",
+        former_hosts: tuple[str, ...] = (),
         clock: Callable[[], float] = time.time,
         on_event: EventListener = _unexpected,
         gate: AdoptionGate | None = None,
@@ -95,7 +97,7 @@ class HostRuntime(HostReporter):
         self._calls = calls
         self._on_event = on_event
         self._gate = gate or AdoptionGate(None)
-        self._name = host
+        self._name, self._former_hosts = host, former_hosts
         self._clock = clock
         self._instance = instance or Instance.of_this_process()
         self._failure: BalancedSourceError | None = None

@@ -45,6 +45,15 @@ OPTIONS: Final = (
         ),
     ),
     Option(
+        name="formerHosts",
+        group=_ASSIGNS,
+        meaning=(
+            "Other hosts of the source whose Spark checkpoints hold splits, such as `1,2`. If the"
+            " source was deleted and is applied again with fewer hosts, they are started once more"
+            " and hand over. The packaged application looks for them by itself."
+        ),
+    ),
+    Option(
         name="zone",
         group=_ASSIGNS,
         default="the variable `BALANCED_SOURCE_ZONE`",

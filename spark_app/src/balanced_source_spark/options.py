@@ -92,6 +92,7 @@ class Options:
         embedded: the source, when the driver enumerates its splits itself.
         parallelism: number of readers then.
         host: name of this reader host.
+        former_hosts: other hosts whose Spark checkpoints hold splits, as far as the query knows.
         connector: kind of the source.
         read: what schema and tasks must know, see `SparkHalf.read_options`.
         secrets: of the query.
@@ -121,6 +122,7 @@ class Options:
     embedded: Source[Any, Any] | None = None
     parallelism: int = 1
     host: str = FIRST_HOST
+    former_hosts: tuple[str, ...] = ()
     connector: str = DEFAULT_CONNECTOR
     read: Any = None
     secrets: QuerySecrets = NO_SECRETS
@@ -191,6 +193,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         embedded=own.source,
         parallelism=number(options, "parallelism", 1, least=1),
         host=_host(options),
+        former_hosts=_former_hosts(options),
         connector=connector,
         read=own.read,
         secrets=own.secrets,
@@ -292,6 +295,11 @@ def _host(options: Mapping[str, str]) -> str:
     """
     from_operator = os.environ.get(HOST) if options.get("source") else None
     return checked_label(options.get("host") or from_operator or FIRST_HOST, field="option host")
+
+
+def _former_hosts(options: Mapping[str, str]) -> tuple[str, ...]:
+    names = [name.strip() for name in options.get("formerhosts", "").split(",")]
+    return tuple(checked_label(name, field="option formerHosts") for name in names if name)
 
 
 def _metrics_port(options: Mapping[str, str]) -> int | None:

@@ -85,6 +85,7 @@ class PlannerParts:
         return HostRuntime(
             self._channel,
             host=self._options.host,
+            former_hosts=self._options.former_hosts,
             gate=self._gate,
             with_former=self._hooks.with_former,
             on_event=self._hooks.handle_source_event,

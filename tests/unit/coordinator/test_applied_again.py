@@ -12,7 +12,12 @@ from support.stage import Stage
 
 def deleted(hosts: int, *, readers: int = 4) -> Stage:
     """All hosts have read 10 records of each split, then the resource was deleted."""
-    stage = Stage(readers=readers, hosts=hosts).topic("t", 8, end=10).running()
+    return delete(Stage(readers=readers, hosts=hosts).topic("t", 8, end=10).running())
+
+
+def delete(stage: Stage) -> Stage:
+    for driver in stage.drivers.values():
+        driver.all_hosts = [*stage.drivers.values()]
     stage.store.state, stage.store.assignment = None, None
     stage.store.reports.clear()
     stage.operator.calls.clear()
@@ -55,6 +60,39 @@ def test_hosts_of_the_former_life_are_asked_before_anything_is_read(
 
     assert set(stage.state.hosts) == {"0"}
     assert len(stage.read(0)) == 8
+    check_each_once(stage)
+
+
+def test_a_first_host_that_never_read_asks_for_those_that_did() -> None:
+    stage = Stage(readers=4, hosts=2).topic("t", 8, end=10)
+    stage.operator_starts().discovers().registers(1)
+    stage.operator.handle(HostOverdue("0"))
+    stage.adopts(1).adopts(1)
+    assert len(stage.read(1)) == 8
+
+    applied(delete(stage), "0").more(5).registers(0).discovers().adopts(0)
+
+    assert stage.state.hosts["0"].phase is HostPhase.RECOVERING, "nobody knows what host 1 holds"
+    stage.registers(1).discovers()
+    for _ in range(4):
+        stage.adopts()
+    assert set(stage.state.hosts) == {"0"}
+    check_each_once(stage)
+
+
+def test_hosts_that_were_not_known_at_the_last_adoption_are_asked() -> None:
+    stage = Stage(readers=4, hosts=1).topic("t", 8, end=10).running()
+    stage.drivers["1"] = stage.new_driver("1")
+    stage.operator.handle(HostsChanged(("0", "1")))
+    stage.registers(1).topic("u", 4, end=10).looks_again().adopts(1).adopts(1)
+    assert stage.read(1), "host 1 has read before host 0 has heard of it"
+
+    applied(delete(stage), "0").registers(0).discovers().adopts(0)
+    stage.registers(1).discovers()
+    for _ in range(4):
+        stage.adopts()
+
+    assert set(stage.state.hosts) == {"0"}
     check_each_once(stage)
 
 

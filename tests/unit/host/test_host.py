@@ -352,3 +352,19 @@ def test_a_new_split_is_not_reported_at_the_position_of_a_previous_one_of_its_na
     same = replace(anew, starts={B: 1})
     host = registered(former).on_assignment(assignment()).base()[0].on_planned(same)
     assert host.committed == {A: 50}
+
+
+def test_hosts_beside_are_named_until_an_epoch_names_its_hosts() -> None:
+    host = replace(registered(StreamOffset()), former_hosts=("10", "2"))
+
+    def told(host: ReaderHost) -> tuple[str, ...]:
+        report = host.report(sequence=1)
+        assert report is not None
+        return report.hosts
+
+    assert told(host) == ("0", "2", "10")
+    # A micro-batch of the same epoch says nothing of hosts.
+    same = host.on_assignment(assignment()).on_planned(host.durable)
+    assert told(same) == ("0", "2", "10")
+    adopted = host.on_assignment(assignment()).on_planned(replace(host.durable, epoch=7))
+    assert told(adopted) == ()

@@ -120,8 +120,8 @@ def registered(state: CoordinatorState[SplitT], report: HostReport) -> Coordinat
     """Return the state with a new incarnation, whose report waits behind the gate."""
     before = state.hosts[report.host]
     # Should the enumerator state have been lost, the host's checkpoint still knows how far epochs
-    # had come.
-    is_former = not before.known_from and not is_blank(report)
+    # had come. One whose own checkpoint is empty may know of others that have one.
+    is_former = not before.known_from and (not is_blank(report) or bool(report.hosts))
     waits = HostState(
         role=before.role,
         incarnation=report.incarnation,

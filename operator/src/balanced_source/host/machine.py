@@ -13,6 +13,7 @@ from balanced_source.api import Json, Position, Problem, SourceEvent, SplitId
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
+from balanced_source.documents.storage import in_host_order
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.adoption import adopt, go_on, readers_on
 from balanced_source.host.finish import is_read, with_ends
@@ -38,6 +39,8 @@ class ReaderHost:
         outbox: custom events of readers that the operator has not acknowledged yet.
         events_sent: number of the newest of them.
         former: report of the driver before this one that has to be repeated, see `handed_on`.
+        former_hosts: other hosts whose Spark checkpoints held splits when this attempt began; empty
+            as soon as it has adopted an epoch, which names its hosts.
     """
 
     name: str = "0"
@@ -51,6 +54,12 @@ class ReaderHost:
     outbox: tuple[NumberedEvent, ...] = ()
     events_sent: int = 0
     former: HostReport | None = None
+    former_hosts: tuple[str, ...] = ()
+
+    @property
+    def has_past(self) -> bool:
+        """Whether reports repeat what others than this driver's checkpoint know."""
+        return self.former is not None or bool(self.former_hosts)
 
     def on_assignment(self, assignment: Assignment) -> Self:
         """A document was seen.
@@ -95,12 +104,18 @@ class ReaderHost:
         """Spark has logged `end` and asks for its partitions: from now on a restart replays it."""
         if self.phase is Phase.STARTING:
             return self  # a replay; what it commits is reported when it has
-        former = self.former if end.epoch == self.durable.epoch else None
-        if not end.starts:
-            return replace(self, durable=end, former=former)
+        # What it repeats of former times is in the first epoch that it adopts.
+        kept = self if end.epoch == self.durable.epoch else self._without_past()
         # What starts anew is not where a former split by that name was.
-        committed = {s: p for s, p in self.committed.items() if s not in end.starts}
-        return replace(self, durable=end, committed=committed, former=former)
+        committed = (
+            {s: p for s, p in self.committed.items() if s not in end.starts}
+            if end.starts
+            else self.committed
+        )
+        return replace(kept, durable=end, committed=committed)
+
+    def _without_past(self) -> Self:
+        return replace(self, former=None, former_hosts=()) if self.has_past else self
 
     def on_committed(self, offset: StreamOffset) -> Self:
         """All records up to `offset` are delivered; it is where the next micro-batch starts."""
@@ -221,9 +236,19 @@ class ReaderHost:
             alignment=alignment,
             problems=problems,
             requests=self.requests(),
-            hosts=durable.hosts,
+            hosts=self._known_hosts(),
             former=self.former,
         )
+
+    def _known_hosts(self) -> tuple[str, ...]:
+        """Hosts that may hold splits.
+
+        The own checkpoint does not know one that was added after the last adoption.
+        """
+        durable = self.durable.hosts
+        if not self.former_hosts:
+            return durable
+        return tuple(in_host_order(dict.fromkeys((*durable, *self.former_hosts, self.name))))
 
 
 def handed_on(former: HostReport | None, offset: StreamOffset) -> HostReport | None:
