@@ -57,6 +57,7 @@ def coordinator_key(coordinator: SourceCoordinator[Any, Any]) -> Key:
         coordinator._must_persist,
         context.handled_finished,
         key(context.asked),
+        context.silent,
     )
 
 

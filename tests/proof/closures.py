@@ -170,19 +170,21 @@ LIVES: Final = (
         name="hosts that are lost",
         hosts=("0", "1", "2"),
         parallelism=3,
-        budget=Budget(rescales=2, crashes=6, zombies=2, hosts=1, losses=4, growths=1, old_news=2),
+        budget=Budget(
+            rescales=2, crashes=6, zombies=2, hosts=1, losses=4, growths=1, old_news=2, silences=2
+        ),
     ),
     replace(
         _COMING,
         name="hosts that are lost, and lost state",
         hosts=("0", "1"),
-        budget=Budget(rescales=1, crashes=5, hosts=1, losses=3, zombies=1, amnesia=2),
+        budget=Budget(rescales=1, crashes=5, hosts=1, losses=3, zombies=1, amnesia=2, silences=2),
     ),
     replace(
         _COMING,
         name="hosts that are lost, and restored state",
         hosts=("0", "1"),
-        budget=Budget(rescales=1, crashes=5, losses=3, restores=2),
+        budget=Budget(rescales=1, crashes=5, losses=3, restores=2, silences=2),
     ),
     replace(
         _COMING,
@@ -190,7 +192,7 @@ LIVES: Final = (
         hosts=("0", "1", "2"),
         parallelism=3,
         may_repeat=True,
-        budget=Budget(rescales=2, crashes=6, hosts=1, losses=4, growths=1, old_news=2),
+        budget=Budget(rescales=2, crashes=6, hosts=1, losses=4, growths=1, old_news=2, silences=2),
     ),
     replace(
         _LIFE,

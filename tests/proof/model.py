@@ -261,6 +261,12 @@ class Model(DriverSteps):
                 turn,
                 kind="losses",
             )
+        # One that has said everything repeats it every few seconds, which is no step here.
+        said = [side.reports[part] for part in map(self.drivers.report_part, world.drivers) if part]
+        for name in side.heard(world.operator, said=said) if world.budget.silences else ():
+            turn = side.note_silent(world.operator, name)
+            label = ("the operator gives nothing more to host", name)
+            yield from self._turn(self._paid(world, "silences"), label, turn, kind="silences")
 
     def _reports(self, world: World) -> Iterator[Step]:
         side = self.operators

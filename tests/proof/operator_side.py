@@ -3,7 +3,7 @@
 Each turn is computed once and remembered.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from balanced_source.coordinator import (
     HostOverdue,
     HostRole,
     HostsChanged,
+    HostSilent,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -139,6 +140,26 @@ class OperatorSide:
         return self._remembered(
             ("lose for good", operator, host), lambda: self._handle(operator, event)
         )
+
+    def note_silent(self, operator: PartId, host: str) -> TurnResult:
+        """A host has not reported for long."""
+        hosts = self.operators[operator].coordinator.state.hosts
+        event = HostSilent(host, hosts[host].incarnation)
+        return self._remembered(("silent", operator, host), lambda: self._handle(operator, event))
+
+    def heard(self, operator: PartId, *, said: Iterable[HostReport]) -> list[str]:
+        """Hosts that run, as far as the operator knows, and whose drivers said something else."""
+        coordinator = self.operators[operator].coordinator
+        silent = coordinator._context.silent
+        words = {(r.host, r.incarnation, r.sequence) for r in said}
+        return [
+            name
+            for name, host in coordinator.state.hosts.items()
+            if host.phase is HostPhase.ACTIVE
+            and name not in silent
+            and host.report is not None
+            and (name, host.incarnation, host.report.sequence) not in words
+        ]
 
     def may_lose(self, operator: PartId) -> list[str]:
         """Hosts with readers, or that leave, that may be silent, also since a state was lost."""

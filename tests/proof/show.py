@@ -109,6 +109,7 @@ def budget_of(budget: Budget) -> str:
         "restores": "restored states",
         "rivals": "second operators",
         "losses": "hosts given up",
+        "silences": "silent hosts",
     }
     return (
         ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"

@@ -47,6 +47,7 @@ class Budget(NamedTuple):
         hosts: the user wants another set of hosts.
         overdue: the operator waits no longer for a host that has not registered.
         losses: the operator gives up a host that does not report, whether its driver lives or not.
+        silences: the operator gives nothing more to such a host.
     """
 
     rescales: int = 0
@@ -66,6 +67,7 @@ class Budget(NamedTuple):
     hosts: int = 0
     overdue: int = 0
     losses: int = 0
+    silences: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""

@@ -19,6 +19,7 @@ from balanced_source.coordinator import (
     CallCompleted,
     ExecuteCall,
     HostLost,
+    HostSilent,
     ParallelismChanged,
     RebalanceRequested,
     SourceChanged,
@@ -118,6 +119,7 @@ class Life:
             (self.drive_and_die, 0.7),
             (self.start_driver, 3),
             (self.kill_driver, 0.7),
+            (self.miss_reports, 0.4),
             (self.produce, 4),
             (self.grow, 1),
             (self.recreate_topic, 0.5),
@@ -177,6 +179,12 @@ class Life:
         driver.is_running = False
         if self.rng.random() < 0.5:
             self.operator.handle(HostLost(driver.name, driver.host.incarnation))
+
+    def miss_reports(self) -> None:
+        """The operator has not heard a host for long, whether its driver runs or not."""
+        name = self._driver().name
+        if (host := self.operator.coordinator.state.hosts.get(name)) is not None:
+            self.operator.handle(HostSilent(name, host.incarnation))
 
     def start_driver(self) -> None:
         driver = self._driver()

@@ -22,6 +22,7 @@ from balanced_source.coordinator import (
     HostLost,
     HostOverdue,
     HostsChanged,
+    HostSilent,
     ParallelismChanged,
     PersistState,
     PublishAssignment,
@@ -83,7 +84,7 @@ class _Wishes:
                 self._newest[ReportReceived, event.report.host] = event
             case SourceChanged() | ParallelismChanged() | HostsChanged() | RebalanceRequested():
                 self._newest[type(event)] = event
-            case HostLost() | HostOverdue() | HostGivenUp() | CallCompleted():
+            case HostLost() | HostSilent() | HostOverdue() | HostGivenUp() | CallCompleted():
                 # hosts without an operator are never given up; a rebuilt coordinator asks again
                 pass
             case _:

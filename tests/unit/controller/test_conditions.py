@@ -250,17 +250,34 @@ def test_a_loss_that_stops_a_driver_degrades_the_source() -> None:
     )
 
 
-def test_the_worst_problem_heads_the_condition_and_the_others_are_counted() -> None:
+def test_the_worst_problem_heads_the_condition_and_the_others_follow() -> None:
     mild = Problem(reason="HashCollapses", message="every topic starts at one reader")
     wrong = Problem(reason="InvalidSpec", message="spec.x: wrong")
 
     status = status_of(facts(problems=(mild, wrong)))
 
     assert conditions(status)["Degraded"] == ("True", "InvalidSpec")
-    assert (
-        next(c.message for c in status.conditions if c.type == "Degraded")
-        == "spec.x: wrong (and 1 more)"
+    assert degraded_text(status) == (
+        "spec.x: wrong; also HashCollapses: every topic starts at one reader"
     )
+    assert "spec.x: wrong (and 1 more)" in status.message, "a column of a table is short"
+
+
+def test_problems_for_which_there_is_no_room_are_counted() -> None:
+    wrong = Problem(reason="InvalidSpec", message="a" * 600)
+    others = [Problem(reason="HashCollapses", message=letter * 300) for letter in "bcd"]
+
+    text = degraded_text(status_of(facts(problems=(wrong, *others))))
+
+    assert text == f"{'a' * 600}; also HashCollapses: {'b' * 300} (and 2 more)"
+    long = Problem(reason="InvalidSpec", message="a" * 2000)
+    text = degraded_text(status_of(facts(problems=(long, *others))))
+    assert len(text) == 1024
+    assert text.endswith("aaa (and 3 more)")
+
+
+def degraded_text(status: Status) -> str:
+    return next(c.message for c in status.conditions if c.type == "Degraded")
 
 
 def test_the_lag_of_a_driver_that_has_fallen_silent_is_unknown() -> None:

@@ -149,7 +149,7 @@ def test_hosts_restart_in_turn_when_the_nonce_changes() -> None:
         )
         await drivers.rest("0", "1")
         story.patch(application={"image": "next"})
-        await story.until(lambda: "(and 1 more)" in pending(story)["message"], "both hosts to wait")
+        await story.until(lambda: "; also " in pending(story)["message"], "both hosts to wait")
 
         drivers.absent.add("0")
         story.patch(application={"restart": {"nonce": 1}})

@@ -16,7 +16,7 @@ from balanced_source.assigners._identity import AssignerIdentity, former_identit
 from balanced_source.assigners._load_aware import LoadAwareAssigner
 from balanced_source.assigners._per_scope import PerScopeAssigner
 from balanced_source.assigners._plan import Balance, Layout, Move, Plan, Wish, balance, plan
-from balanced_source.assigners._round_robin import RoundRobinAssigner
+from balanced_source.assigners._round_robin import RoundRobinAssigner, deal
 
 STRATEGIES: Final[dict[str, Callable[[], SplitAssigner]]] = {
     "RoundRobin": RoundRobinAssigner,
@@ -42,6 +42,7 @@ __all__ = [
     "SplitAssigner",
     "Wish",
     "balance",
+    "deal",
     "former_identity",
     "hash_owner",
     "imbalance",

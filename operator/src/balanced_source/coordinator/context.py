@@ -71,6 +71,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.asked: Mapping[int, int] = {}
         """Subtask → requests for a split that the enumerator was told of, by this process, and has
         not answered yet."""
+        self.silent: frozenset[str] = frozenset()
+        """Hosts that have not reported for long, as this process was told."""
         self.turn = Turn()
 
     def fork(self) -> "CoordinatorContext[SplitT]":
@@ -81,6 +83,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         copy = CoordinatorContext(self.state, keeps_finished=self.keeps_finished)
         copy.readers, copy.calls, copy.last_call = self.readers, self.calls, self.last_call
         copy.handled_finished, copy.asked = self.handled_finished, self.asked
+        copy.silent = self.silent
         # What a turn has produced belongs to the coordinator that runs it.
         copy.turn = Turn(now=self.turn.now)
         return copy

@@ -32,6 +32,7 @@ from balanced_source.coordinator.events import (
     HostLost,
     HostOverdue,
     HostsChanged,
+    HostSilent,
     ParallelismChanged,
     RebalanceRequested,
     ReportReceived,
@@ -255,8 +256,8 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         match event:
             case ReportReceived():
                 self._on_report(event.report)
-            case HostLost():
-                self._on_host_lost(event)
+            case HostLost() | HostSilent():
+                self._on_absent(event)
             case ParallelismChanged():
                 self._on_parallelism(event.parallelism)
             case HostsChanged() | HostOverdue():

@@ -29,6 +29,18 @@ class HostLost:
 
 
 @dataclass(frozen=True, slots=True)
+class HostSilent:
+    """An incarnation of a host has not reported for long, while others have.
+
+    It keeps what it has, because it may still read. Until it reports, it gets nothing more. It may
+    be told as often as one likes; nothing of it is stored.
+    """
+
+    host: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
 class ParallelismChanged:
     """The user, or an autoscaler, wants another number of readers."""
 
@@ -98,6 +110,7 @@ class CallCompleted:
 Event: TypeAlias = (
     ReportReceived
     | HostLost
+    | HostSilent
     | ParallelismChanged
     | HostsChanged
     | HostOverdue

@@ -25,6 +25,7 @@ from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.events import (
     HostGivenUp,
     HostLost,
+    HostSilent,
 )
 from balanced_source.coordinator.phase import complete_epoch
 from balanced_source.coordinator.revocations import let_go
@@ -117,6 +118,7 @@ class HostReports(Generic[SplitT, StateT]):
                 self._take_back(splits, subtask)
         context.state = registration.registered(self.state, report)
         self._set_hosts(membership.with_former(self.state, report))
+        context.silent -= {report.host}
         # A new incarnation reads nothing until it is addressed, so its readers get nothing either.
         self._drop_readers(report.host)
         if recovery.waiting_for(self.state):
@@ -166,7 +168,8 @@ class HostReports(Generic[SplitT, StateT]):
             self._must_persist = True
             return
         # It was thought lost, and its readers were dropped then.
-        if phase is not host.phase:
+        if phase is not host.phase or report.host in self._context.silent:
+            self._context.silent -= {report.host}
             self._add_readers(self.state.subtasks_of(report.host))
         self._acknowledge(report.host, before=host.acknowledged_epoch)
         self._take_events(report)
@@ -267,17 +270,23 @@ class HostReports(Generic[SplitT, StateT]):
         )
         self.enumerator.add_splits_back(splits, subtask)
 
-    def _on_host_lost(self, event: HostLost) -> None:
-        host = self.state.hosts.get(event.host)
-        if (
-            host is None
-            # The pods are those of a former attempt, and the next one has registered already.
-            or host.incarnation != event.incarnation
-            or not HOST.allows(host.phase, HostEvent.GONE)
-        ):
+    def _on_absent(self, event: HostLost | HostSilent) -> None:
+        host, context = self.state.hosts.get(event.host), self._context
+        # The event may be about a former attempt, while the next one has registered already.
+        if host is None or host.incarnation != event.incarnation:
             return
-        self._set_host(event.host, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
-        self._drop_readers(event.host)
+        if isinstance(event, HostLost):
+            self._set_lost(event.host)
+        elif host.phase is HostPhase.ACTIVE and event.host not in context.silent:
+            context.silent |= {event.host}
+            self._drop_readers(event.host)
+
+    def _set_lost(self, name: str) -> None:
+        host = self.state.hosts[name]
+        if not HOST.allows(host.phase, HostEvent.GONE):
+            return
+        self._set_host(name, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
+        self._drop_readers(name)
         # Stored, or after a restart the last document of the dead driver would be a sign of life.
         self._must_persist = True
 
@@ -290,7 +299,7 @@ class HostReports(Generic[SplitT, StateT]):
         report = host.report or HostReport(
             host=event.host, incarnation=event.incarnation, lineage=self.state.lineage
         )
-        self._on_host_lost(HostLost(event.host, event.incarnation))
+        self._set_lost(event.host)
         self._set_hosts(hosts)
         # No one waits for the next attempt: its splits continue at the newest reported positions.
         # Those of a member were revoked in this turn, so with the next epoch.
@@ -328,9 +337,10 @@ class HostReports(Generic[SplitT, StateT]):
         """Readers that may be given splits now: none while the gate is closed."""
         state = self.state
         is_closed = bool(recovery.waiting_for(state))
-        return [
-            s for s in subtasks if state.hosts[state.host_of(s)].is_assignable and not is_closed
-        ]
+        return [s for s in subtasks if self._is_assignable(state.host_of(s)) and not is_closed]
+
+    def _is_assignable(self, host: str) -> bool:
+        return self.state.hosts[host].is_assignable and host not in self._context.silent
 
     def _add_readers(self, subtasks: Iterable[int]) -> None:
         # Readers of a lost host, or of one behind the gate, are added when it has come through.

@@ -48,19 +48,20 @@ WAITS_FOR_READERS: Final = (Reason.RECOVERING, Reason.WAITING_FOR_READERS)
 
 def status_of(facts: Facts) -> Status:
     """The whole status."""
-    degraded = _degraded(facts)
+    found = degradations_of(facts)
     progressing = _progressing(facts, missing_readers(facts))
-    ready = _ready(facts, degraded, progressing)
-    return _numbers(facts).model_copy(update=_described(facts, ready, progressing, degraded))
+    ready = _ready(facts, replace(found[0], message=_brief(found)) if found else None, progressing)
+    return _numbers(facts).model_copy(update=_described(facts, ready, progressing, found))
 
 
 def _described(
     facts: Facts,
     ready: tuple[bool, str, str],
     progressing: Problem | None,
-    degraded: Problem | None,
+    degradations: Sequence[Problem],
 ) -> dict[str, Any]:
     """Everything of the status but its numbers."""
+    degraded = replace(degradations[0], message=_sentence(degradations)) if degradations else None
     return {
         "observed_generation": facts.generation,
         "conditions": [
@@ -165,15 +166,27 @@ def _autoscaling(facts: Facts) -> list[Condition]:
     return [_condition(facts, AUTOSCALING, verdict.is_able, verdict.reason, verdict.message)]
 
 
-def _degraded(facts: Facts) -> Problem | None:
-    """The worst problem, with the number of the others."""
-    found = degradations_of(facts)
-    return replace(found[0], message=_sentence(found)) if found else None
+def _brief(problems: Sequence[Problem]) -> str:
+    """The worst problem, with the number of the others: for a column of a table."""
+    return _counted(problems[0].message, len(problems) - 1)
 
 
 def _sentence(problems: Sequence[Problem]) -> str:
-    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-    return problems[0].message[: MESSAGE_LIMIT - len(more)] + more
+    """All problems, the worst first, as far as there is room, and the number of the others."""
+    text, left = problems[0].message, 0
+    room = MESSAGE_LIMIT - len(_counted("", len(problems)))
+    for problem in problems[1:]:
+        further = f"; also {problem.reason}: {problem.message}"
+        if left or len(text) + len(further) > room:
+            left += 1
+        else:
+            text += further
+    return _counted(text, left)
+
+
+def _counted(text: str, others: int) -> str:
+    more = f" (and {others} more)" if others else ""
+    return text[: MESSAGE_LIMIT - len(more)] + more
 
 
 def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:

@@ -18,6 +18,7 @@ from balanced_source.coordinator import (
     Effect,
     Event,
     ExecuteCall,
+    HostGivenUp,
     HostOverdue,
     HostsChanged,
     ParallelismChanged,
@@ -328,10 +329,10 @@ class Coordination:
         for host in self._deadlines.overdue(coordinator.state):
             await self._handle(coordinator, HostOverdue(host))
         if not desired.is_recalled:
-            for event in self._losses.given_up(
-                coordinator.state, desired.spec.application.host_loss_policy
-            ):
-                self._log.warning("host given up", host=event.host, incarnation=event.incarnation)
+            policy = desired.spec.application.host_loss_policy
+            for event in self._losses.events(coordinator.state, policy):
+                if isinstance(event, HostGivenUp):
+                    self._log.warning("host given up", host=event.host)
                 await self._handle(coordinator, event)
         await self._want_hosts(coordinator, desired)  # one that has drained may join again
 

@@ -11,6 +11,7 @@ from balanced_source.coordinator import (
     HostGivenUp,
     HostPhase,
     HostRole,
+    HostSilent,
     HostState,
 )
 from balanced_source.reasons import Reason
@@ -50,8 +51,13 @@ class HostLosses:
         self._unheard: dict[str, float] = {}
         self._after = 0.0
 
-    def given_up(self, state: CoordinatorState[Any], policy: HostLossPolicy) -> list[HostGivenUp]:
-        """Return the hosts to give up now. Lost hosts, given up or not, are named on the board."""
+    def events(
+        self, state: CoordinatorState[Any], policy: HostLossPolicy
+    ) -> list[HostSilent | HostGivenUp]:
+        """Return what to tell of lost hosts: that they get nothing more, or that others take over.
+
+        All lost hosts are named on the board.
+        """
         now, self._after = time.monotonic(), policy.seconds
         self._note_unheard(state, now)
         self._note_quiet(now)
@@ -87,9 +93,13 @@ class HostLosses:
             after = HostRole.JOINING if duplicates and _is_told(host) else HostRole.DRAINING
             role = after if name in hopeless else host.role
             self._problems.set((_KEY, name), _problem(state, name, role, policy))
+        # The splits of one that is waited for stay with it, but it gets no others.
         return [
             HostGivenUp(name, host.incarnation, accepts_duplicates=duplicates)
-            for name, host in hopeless.items()
+            if name in hopeless
+            else HostSilent(name, host.incarnation)
+            for name, host in lost.items()
+            if is_heard
         ]
 
     def pause(self) -> float | None:

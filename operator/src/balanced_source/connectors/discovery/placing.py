@@ -1,6 +1,7 @@
 """The enumerator's part that gives splits to readers and rebalances them."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Generic
 
@@ -111,18 +112,33 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         changes = assigners.place(self.source.assigner, question)
         wanted = {**kept, **changes}
         readers = self.context.registered_readers()
-        # A reader that is not there yet gets its splits when it registers.
-        self._give({s: o for s, o in wanted.items() if o in readers})
-        is_done = all(o in readers for o in wanted.values())
+        absent = {s for s, o in wanted.items() if o not in readers}
+        there = {s: o for s, o in wanted.items() if s not in absent}
+        # What a lost host had waits for it; what no one had does not.
+        if readers and (homeless := absent.intersection(question.pending)):
+            there |= self._stand_ins(sorted(homeless), {**question.owners, **there})
+        self._give(there)
         # The rebalance stays due until every move of it could be made.
-        self.state = replace(
-            self.state, rebalance_due=state.rebalance_due and not (may_move and is_done)
-        )
+        is_due = self.state.rebalance_due and not (may_move and not absent)
+        self.state = replace(self.state, rebalance_due=is_due)
         # Loads must settle after moves before a drift can be measured again.
         if may_move and self.transient.drift is not None:
             self.transient = replace(
                 self.transient, drift=self.transient.drift.moved(self.context.now())
             )
+
+    def _stand_ins(
+        self, homeless: Sequence[SplitId], owners: Mapping[SplitId, int]
+    ) -> dict[SplitId, int]:
+        """Returns the readers of splits whose own reader is not there, because its host is lost.
+
+        No one knows whether it comes back. If it does, and splits may move then, it gets its share.
+        """
+        readers, loads = sorted(self.context.registered_readers()), Counter(owners.values())
+        if self.source.rebalance_policy.allows(RebalanceCause.RECOVERY):
+            self.state = replace(self.state, rebalance_due=True)
+        dealt = assigners.deal(homeless, [loads[reader] for reader in readers])
+        return {split_id: readers[place] for split_id, place in dealt.items()}
 
     def _question(
         self, pending: Collection[SplitId], *, cause: RebalanceCause | None
