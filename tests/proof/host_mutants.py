@@ -141,7 +141,7 @@ GIVEN_UP: Final = (
         old="strangers = {n: r for n, r in reports.items() if not state.hosts[n].known_from}",
         new="strangers = reports",
         setting=_GIVEN_UP,
-        lives=400,
+        lives=1000,
     ),
     Mutant(
         name="a host that is given up is forgotten before it has let go",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from balanced_source.api import MIN_WATERMARK
 from balanced_source.assigners import AssignerIdentity, HashAssigner, PerScopeAssigner
 from balanced_source.connectors.discovery import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
@@ -35,7 +36,13 @@ from balanced_source.documents import (
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.environment import DriverEnvironment
-from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
+from balanced_source.documents.journal import (
+    FetchLimits,
+    JournalPoint,
+    JournalRecord,
+    Pause,
+    RecordKey,
+)
 from balanced_source.documents.pipeline import (
     AvailableNow,
     EventTimeAlignment,
@@ -400,6 +407,17 @@ assert OFFSET.journal is not None
 HELD = {"stream-offset": replace(OFFSET, journal=replace(OFFSET.journal, held=frozenset({T[1]})))}
 """Examples of a source of which a split is not read, because it was deleted or created again."""
 
+PAUSED = {
+    "journal-record": replace(RECORD, times={T[1]: 1700000000123, T[3]: -1}),
+    "stream-offset": replace(
+        OFFSET,
+        journal=replace(
+            OFFSET.journal, pause=Pause(beyond=MIN_WATERMARK, splits=frozenset({T[1]}))
+        ),
+    ),
+}
+"""Examples of a source whose splits are aligned by the times that its readers tell."""
+
 ZONED = replace(FULL["report"], zone="eu-1a")
 """A report of a driver that knows its zone: operators of all versions read it."""
 
@@ -431,6 +449,7 @@ FURTHER = {
     "-removed": REMOVED,
     "-behind": BEHIND,
     "-held": HELD,
+    "-paused": PAUSED,
     "-pulled": PULLED,
     "-called": CALLED,
     "-idle": IDLE,

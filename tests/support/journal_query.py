@@ -23,7 +23,7 @@ from balanced_source_spark.journal.planner import JournalPlanner
 from balanced_source_spark.journal.task import JournalTaskReader
 from balanced_source_spark.journal_options import JournalOptions
 from balanced_source_spark.journal_stores.folder import FolderJournal
-from balanced_source_spark.options import Options, query_of
+from balanced_source_spark.options import AlignmentOptions, Options, query_of
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.stream_reader import UNLIMITED
 from support.tapes import Record, TapeHalf, TapeSource
@@ -60,6 +60,7 @@ class JournalQuery:
     poll_interval: float = 0.0
     min_batches: int = 100
     end_after: float | None = None
+    alignment: AlignmentOptions | None = None
     batches: dict[int, list[Record]] = field(default_factory=dict)
     attempts: dict[int, list[list[Record]]] = field(default_factory=dict)
     store: JournalStore | None = None
@@ -84,7 +85,7 @@ class JournalQuery:
             min_batches=self.min_batches,
             end_after=self.end_after,
         )
-        return Options(connector="tapes", start_timeout=5.0, journal=made)
+        return Options(connector="tapes", start_timeout=5.0, journal=made, alignment=self.alignment)
 
     @property
     def records(self) -> Counter[Record]:

@@ -3,7 +3,7 @@
 A source whose tasks get readers, for tests without Spark.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
@@ -153,6 +153,7 @@ class Shelf:
         timed: tapes whose readers know how far they are behind in time.
         labels: tape → what tells it from another one of its name.
         thrown: tapes that do not exist any more, although the list of tapes still has them.
+        times: tape → when its first record happened, and the milliseconds between two records.
     """
 
     lengths: dict[str, int] = field(default_factory=dict)
@@ -164,6 +165,15 @@ class Shelf:
     timed: set[str] = field(default_factory=set)
     labels: dict[str, str] = field(default_factory=dict)
     thrown: set[str] = field(default_factory=set)
+    times: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def time_of(self, record: Record) -> int | None:
+        """When a record happened; None: it does not say."""
+        name, number = record
+        if name not in self.times:
+            return None
+        begin, step = self.times[name]
+        return begin + number * step
 
     def records(self) -> set[Record]:
         """Every record."""
@@ -238,15 +248,19 @@ class TapeReader(SplitReader[int, TapeSplit]):
 class TapeEmitter(RecordEmitter[int, Record, list[TapeSplit]]):
     """A record is the name of its tape and its number; it comes as often as it `repeats`."""
 
-    def __init__(self, repeats: int) -> None:
+    def __init__(
+        self, repeats: int, time_of: Callable[[Record], int | None] = lambda _: None
+    ) -> None:
         self._repeats = repeats
+        self._time_of = time_of
 
     def emit_record(
         self, element: int, output: SourceOutput[Record], split_state: list[TapeSplit]
     ) -> None:
         assert element >= split_state[0].next
         for _ in range(self._repeats):
-            output.collect((split_state[0].name, element))
+            record = (split_state[0].name, element)
+            output.collect(record, self._time_of(record))
         split_state[0] = split_state[0].at(element + 1)
 
 
@@ -280,6 +294,7 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
     skips: bool = False
     repeats: int = 1
     is_queue: bool = False
+    is_timed: bool = False
 
     @property
     def is_replayable(self) -> bool:
@@ -310,7 +325,7 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
         assert settings == {"tapes": {}}
         self.shelf.reads += 1
         fetchers = InlineFetchers(lambda: TapeReader(self.shelf))
-        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats))
+        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats, self.shelf.time_of))
         reader.shelf = self.shelf
         return reader
 
@@ -320,10 +335,12 @@ class TapeHalf(ReadersHalf[None, Record, TapeSplit]):
 
     def hooks(self, context: PlannerContext[None]) -> ReaderHooks:
         return (
-            TapeEnds(self.shelf)
+            TapeEnds(self.shelf, is_timed=self.is_timed)
             if self.knows_ends
             else ContinuedTapes()
             if self.is_continued
+            else TimedTapes()
+            if self.is_timed
             else ReaderHooks()
         )
 
@@ -346,11 +363,24 @@ class ContinuedTapes(ReaderHooks):
         return True
 
 
+class TimedTapes(ReaderHooks):
+    """Each record has a time."""
+
+    @property
+    def tells_event_times(self) -> bool:
+        return True
+
+
 class TapeEnds(ReaderHooks):
     """Says how long tapes are."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, *, is_timed: bool) -> None:
         self._shelf = shelf
+        self._is_timed = is_timed
+
+    @property
+    def tells_event_times(self) -> bool:
+        return self._is_timed
 
     def ends(
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]

@@ -181,14 +181,12 @@ def _retained() -> int:
 
 def _check_others(options: Mapping[str, str]) -> None:
     """Options that need known ends."""
-    for name, use in (
-        ("maxRecordsPerReader", "use fetchMaxRecords"),
-        ("alignmentMaxDrift", "event-time alignment needs them"),
-    ):
-        if name.lower() in options:
-            raise rejected(
-                name, f"is for sources whose ends are known when a micro-batch is planned; {use}"
-            )
+    if "maxrecordsperreader" in options:
+        raise rejected(
+            "maxRecordsPerReader",
+            "is for sources whose ends are known when a micro-batch is planned: use"
+            " fetchMaxRecords",
+        )
 
 
 def _millis(options: Mapping[str, str], name: str, default: str) -> int:

@@ -254,7 +254,7 @@ class StreamPlanner(PlannerFigures):
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""
         targets = self._targets or {}
-        return self._aligner is not None and any(
+        return self._alignment is not None and any(
             (end.positions.get(s) or 0) < to for s, to in targets.items()
         )
 

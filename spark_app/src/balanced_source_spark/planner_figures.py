@@ -97,7 +97,7 @@ class PlannerFigures(PlannerParts):
         self._shown_at, self._is_shown_idle = now, is_idle
         plans = self._plan(begin, end)
         seen = observe(begin, end, self._heard(ends), behind, plans=plans, is_read=is_read)
-        aligned = self._aligner.report() if self._aligner is not None else {}
+        aligned = self._alignment.report() if self._alignment is not None else {}
         figures = self._figures(end)
         self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}
         numbers = {**aligned, **self._hook_numbers()}
@@ -175,9 +175,9 @@ class PlannerFigures(PlannerParts):
             return {}
 
     def _group_watermark(self) -> SourceWatermark | None:
-        if self._aligner is None or self._group is None:
+        if self._alignment is None or self._group is None:
             return None
-        return self._group.report(self._aligner.watermark)
+        return self._group.report(self._alignment.watermark)
 
 
 def _metrics(

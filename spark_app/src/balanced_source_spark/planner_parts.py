@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from balanced_source.api import (
     MAX_WATERMARK,
@@ -42,6 +42,19 @@ from balanced_source_spark.short_splits import ShortSplits
 
 if TYPE_CHECKING:
     from balanced_source_spark.driver_metrics import DriverMetrics
+
+
+class AlignmentFigures(Protocol):
+    """What people and the alignment group are told of an alignment in event time."""
+
+    @property
+    def watermark(self) -> int:
+        """How far this source is, see `balanced_source.documents.alignment`."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """For the query's progress: milliseconds since the epoch."""
+        ...
 
 
 class PlannerParts:
@@ -109,6 +122,11 @@ class PlannerParts:
     def _short_splits(self) -> ShortSplits:
         return ShortSplits(self._set_problem)
 
+    @property
+    def _alignment(self) -> AlignmentFigures | None:
+        """What is told of it; None: splits are not aligned."""
+        return self._aligner
+
     @cached_property
     def _aligner(self) -> Aligner | None:
         asked = self._options.alignment
@@ -116,20 +134,21 @@ class PlannerParts:
             return None
         # A query that ends by itself has no time to wait for splits that are read.
         idle = asked.idle_timeout if self._targets is None else 0.0
-        # And none to wait for other sources.
-        others = (
-            self._group.others
-            if self._group is not None and self._targets is None
-            else lambda: MAX_WATERMARK
-        )
         scope_of = self._hooks.scope_of
         return Aligner(
             self._ask_times,
             max_drift=asked.max_drift,
             idle_timeout=idle,
-            others=others,
+            others=self._others,
             scope_of=scope_of,
         )
+
+    def _others(self) -> int:
+        """How far the other sources of the alignment group are."""
+        # A query that ends by itself has no time to wait for them either.
+        if self._group is None or self._targets is not None:
+            return MAX_WATERMARK
+        return self._group.others()
 
     @cached_property
     def _group(self) -> GroupAlignment | None:

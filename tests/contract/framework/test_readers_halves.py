@@ -208,7 +208,7 @@ class ThreadedTapes(TapeHalf):
         fetchers = ThreadedFetchers(
             lambda: TapeReader(self.shelf), self.shape, notify=context.notify_available
         )
-        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats))
+        reader = TapeSourceReader(context, fetchers, TapeEmitter(self.repeats, self.shelf.time_of))
         reader.shelf = self.shelf
         return reader
 

@@ -26,7 +26,7 @@ class Query:
 
     def __init__(self, spark: SparkSession, folder: Path, endpoint: str, stream: str) -> None:
         self._spark, self._folder = spark, folder
-        self._options = {
+        self.options = {
             "connector": "kinesis",
             "streams": stream,
             "kinesisEndpoint": endpoint,
@@ -38,7 +38,7 @@ class Query:
         self.sink = Collector()
 
     def start(self, *, parallelism: int) -> Any:
-        rows = self._spark.readStream.format("balanced").options(**self._options)
+        rows = self._spark.readStream.format("balanced").options(**self.options)
         writer = (
             rows.option("parallelism", str(parallelism)).load().writeStream.foreachBatch(self.sink)
         )

@@ -35,6 +35,7 @@ from support.golden import (
     NEXT,
     OFFSET,
     OPTIONED,
+    PAUSED,
     PIPELINE,
     PULLED,
     RECORD,
@@ -174,6 +175,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 6, "-full"): replace(FULL["stream-offset"], term_ends={}),
     ("stream-offset", 7, ""): OFFSET,
     ("stream-offset", 7, "-held"): HELD["stream-offset"],
+    ("stream-offset", 7, "-paused"): PAUSED["stream-offset"],
     ("stream-offset", 7, "-full"): FULL["stream-offset"],
     ("journal-record", 1, ""): RECORD,
     ("journal-record", 1, "-full"): FULL["journal-record"],
@@ -205,6 +207,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("enumerator-state", 4, "-full"): FULL["enumerator-state"],
     ("enumerator-state", 4, "-removed"): REMOVED["enumerator-state"],
     ("journal-record", 1, "-behind"): BEHIND["journal-record"],
+    ("journal-record", 1, "-paused"): PAUSED["journal-record"],
 }
 """What each file says, whole: kind, version and file → value."""
 

@@ -75,7 +75,6 @@ def test_a_store_that_cannot_hold_a_journal_is_rejected(location: str, said: str
     ("option", "value"),
     [
         ("maxRecordsPerReader", "5"),
-        ("alignmentMaxDrift", "5m"),
         ("fetchMaxRecords", "0"),
         ("fetchMaxTime", "0"),
         ("endAfter", "0"),

@@ -25,6 +25,20 @@ def test_a_query_that_ends_by_itself_reads_all_available_records(
         assert query.records == Counter(expected)
 
 
+def test_such_a_query_ends_although_a_split_was_read_to_its_end_before(make: Make) -> None:
+    half = TapeHalf(shelf())
+    half.shelf.stops["tape-0"] = 12
+    query = make(half)
+    query.planner.prepareForTriggerAvailableNow()
+
+    micro_batches = 0
+    while query.trigger():
+        micro_batches += 1
+        assert micro_batches < 50, "nothing is left to be read"
+
+    assert query.records == Counter(half.shelf.records())
+
+
 @pytest.mark.parametrize("is_single", [False, True])
 def test_such_a_query_ends_exactly_where_it_should_although_the_reader_ignores_stops(
     make: Make, *, is_single: bool

@@ -44,6 +44,8 @@ class JournalRecord:
         records: how many it has read; reading the range again must give as many.
         behind: how far splits were behind their newest record after that, in milliseconds; see
             `balanced_source.api.SourceReader.millis_behind`.
+        times: how far in time each split is, in milliseconds since the epoch: the newest time that
+            was read, or the time of what was kept back; only where splits are aligned.
     """
 
     key: RecordKey
@@ -53,6 +55,7 @@ class JournalRecord:
     has_more: bool = False
     records: int = 0
     behind: Mapping[SplitId, int] = field(default_factory=dict)
+    times: Mapping[SplitId, int] = field(default_factory=dict)
 
 
 Targets: TypeAlias = Mapping[SplitId, Position]
@@ -80,6 +83,19 @@ class FetchLimits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """How a micro-batch is aligned in event time, see `balanced_source.host.pausing`.
+
+    Attributes:
+        beyond: records beyond this time are kept back; milliseconds since the epoch.
+        splits: those that are beyond it.
+    """
+
+    beyond: int
+    splits: frozenset[SplitId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPoint:
     """Where a stream offset is in its journal.
 
@@ -92,6 +108,7 @@ class JournalPoint:
         finished: splits that were read to their end before this micro-batch.
         held: splits that are not read in this micro-batch, because the source has others under
             their ids now, or none.
+        pause: what waits for slower splits; None: splits are not aligned.
     """
 
     journal: str
@@ -100,6 +117,7 @@ class JournalPoint:
     targets: Targets | None = None
     finished: frozenset[SplitId] = frozenset()
     held: frozenset[SplitId] = frozenset()
+    pause: Pause | None = None
 
     @property
     def left_out(self) -> frozenset[SplitId]:
@@ -118,7 +136,18 @@ def point_to_json(point: JournalPoint) -> Json:
         "finished": columns.encode_ids(point.finished),
         # Rare, and a release that does not know it would only read these splits.
         **({"held": columns.encode_ids(point.held)} if point.held else {}),
+        # A release that does not know it reads on as if nothing were aligned.
+        **({"pause": _pause_to_json(point.pause)} if point.pause is not None else {}),
     }
+
+
+def _pause_to_json(pause: Pause) -> Json:
+    return [pause.beyond, columns.encode_ids(pause.splits)]
+
+
+def _pause_from_json(data: Any) -> Pause:
+    beyond, split_ids = data
+    return Pause(beyond=int(beyond), splits=columns.decode_ids(split_ids))
 
 
 def point_from_json(data: Any) -> JournalPoint:
@@ -134,6 +163,7 @@ def point_from_json(data: Any) -> JournalPoint:
         targets=None if targets is None else columns.decode_map(targets),
         finished=columns.decode_ids(data["finished"]),
         held=columns.decode_ids(data["held"]) if "held" in data else frozenset(),
+        pause=_pause_from_json(data["pause"]) if "pause" in data else None,
     )
 
 
@@ -147,6 +177,7 @@ def encode(record: JournalRecord, *, source: str) -> str:
         "hasMore": record.has_more,
         "records": record.records,
         **({"behind": columns.encode_map(record.behind)} if record.behind else {}),
+        **({"times": columns.encode_map(record.times)} if record.times else {}),
     }
     return envelope.encode(KIND, source, body)
 
@@ -175,7 +206,10 @@ def _from_body(body: Any) -> JournalRecord:
         finished=columns.decode_ids(body["finished"]),
         has_more=bool(body["hasMore"]),
         records=int(body["records"]),
-        behind=columns.checked_values(columns.decode_map(body["behind"]), int)
-        if "behind" in body
-        else {},
+        behind=_whole_numbers(body, "behind"),
+        times=_whole_numbers(body, "times"),
     )
+
+
+def _whole_numbers(body: Any, name: str) -> dict[SplitId, int]:
+    return columns.checked_values(columns.decode_map(body[name]), int) if name in body else {}

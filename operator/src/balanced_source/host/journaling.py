@@ -35,6 +35,7 @@ class Share:
             their target.
         targets: see `Targets`; of these splits.
         attributes: what else is known of these splits.
+        beyond: see `Pause`; None: splits are not aligned.
     """
 
     key: RecordKey
@@ -43,6 +44,7 @@ class Share:
     starts: Mapping[SplitId, Position]
     targets: Targets | None = None
     attributes: Mapping[SplitId, Mapping[str, Json]] = field(default_factory=dict)
+    beyond: int | None = None
 
     def check(self, record: JournalRecord) -> None:
         """Check that a sealed record is of this share.
@@ -103,7 +105,12 @@ def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[
     """
     # A reader that met a limit left records behind, and may not have looked at every split.
     looked = {r.key.reader for r in records if not r.has_more}
-    return frozenset(s for s, owner in end.owners.items() if owner in looked and s in end.positions)
+    paused = _paused(end.journal)
+    return frozenset(
+        s
+        for s, owner in end.owners.items()
+        if owner in looked and s in end.positions and s not in paused
+    )
 
 
 def millis_behind(
@@ -157,11 +164,15 @@ def _stopped(base: StreamOffset) -> frozenset[SplitId]:
 def _unread(end: StreamOffset, point: JournalPoint) -> dict[int, list[SplitId]]:
     """Reader → splits that it reads on."""
     owned: dict[int, list[SplitId]] = {}
-    left_out = point.left_out
+    left_out = point.left_out | _paused(point)
     for split_id, position in end.positions.items():
         if split_id not in left_out and not _is_there(point.targets, split_id, position):
             owned.setdefault(end.owners[split_id], []).append(split_id)
     return owned
+
+
+def _paused(point: JournalPoint | None) -> frozenset[SplitId]:
+    return point.pause.splits if point is not None and point.pause is not None else frozenset()
 
 
 def _is_there(targets: Targets | None, split_id: SplitId, position: Position) -> bool:
@@ -178,4 +189,5 @@ def _share(end: StreamOffset, point: JournalPoint, reader: int, splits: Sequence
         starts={s: end.positions[s] for s in sorted(splits)},
         targets=None if targets is None else {s: targets[s] for s in sorted(splits)},
         attributes={s: end.attributes[s] for s in sorted(splits) if s in end.attributes},
+        beyond=point.pause.beyond if point.pause is not None else None,
     )

@@ -194,6 +194,16 @@ class ReadersHalfContract(PlannerHooksContract):
             task.behind
         )
 
+    def test_each_record_has_its_time_if_splits_can_be_aligned(self) -> None:
+        with self._closing() as hooks:
+            if not hooks.tells_event_times:
+                return
+        task = _Task(self, [self._one()])
+        task.read(1)
+
+        assert task.times, "no record came by the output of its split"
+        assert all(type(time) is int for time in task.times), task.times
+
     def test_it_is_not_at_its_tip_while_records_are_left(self) -> None:
         """A task ends when all splits are 0 behind and a poll brings nothing."""
         for split_id in self.splits():
@@ -291,8 +301,13 @@ class _Task:
         self._status = InputStatus.MORE_AVAILABLE
         self._context = Context()
         self._output: SplitOutputs[Any] = SplitOutputs(
-            self._add, on_release=self._note_end, on_flush=self._convert
+            self._add,
+            on_split=self._note_split,
+            on_release=self._note_end,
+            on_flush=self._convert,
         )
+        self._is_of_split = False
+        self.times: list[int | None] = []
         self._records: list[Any] = []
         self.batches: list[Any] = []
         self.count = 0
@@ -351,7 +366,12 @@ class _Task:
                 return False
         return True
 
-    def _add(self, record: Any, _: int | None) -> None:
+    def _note_split(self, _: SplitId) -> None:
+        self._is_of_split = True
+
+    def _add(self, record: Any, timestamp: int | None) -> None:
+        if self._is_of_split:
+            self.times.append(timestamp)
         # As a task does: the reader may change the record afterwards.
         self._records.append(kept(record))
         self.count += 1

@@ -48,6 +48,17 @@ class ReaderHooks(PlannerHooks):
         return type(self).ends is not ReaderHooks.ends
 
     @property
+    def tells_event_times(self) -> bool:
+        """Whether splits can be aligned in event time.
+
+        Override with True if the reader gives each record its time, in milliseconds since the
+        epoch, by the output of the record's split. No server is asked: a split is read until a
+        record is beyond the aligned time. What one poll brings of a split is kept back as a whole,
+        so alignment is exact if a poll brings one record, as with `SourceReaderBase`.
+        """
+        return False
+
+    @property
     def is_continued(self) -> bool:
         """Whether other splits continue one that was read to its end, like children of a shard.
 

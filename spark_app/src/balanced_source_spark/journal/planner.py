@@ -10,6 +10,7 @@ tasks would seal again, and elsewhere, what an older copy of the journal lacks.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
@@ -34,6 +35,7 @@ from balanced_source.host.journaling import (
     next_end,
     shares,
 )
+from balanced_source.host.pausing import PauseAligner
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
@@ -151,10 +153,10 @@ class JournalPlanner(StreamPlanner):
         point = self._next_point(base.journal) if base is not None else None
         if begin is None or base is None or point is None:
             return start
-        end = next_end(base, replace(point, held=self._unreadable(base)))
+        end = self._aligned_end(next_end(base, replace(point, held=self._unreadable(base))))
         if self._is_due(begin, end):
             # Only what this process has planned tells whether the readers are caught up now.
-            self._planned, self._planned_at = point, time.monotonic()
+            self._planned, self._planned_at = end.journal, time.monotonic()
             return self._signed(end)
         if self._is_pulling:
             return start
@@ -259,6 +261,8 @@ class JournalPlanner(StreamPlanner):
         self, logged: StreamOffset, found: StreamOffset, records: Sequence[JournalRecord]
     ) -> None:
         self._is_active = has_progress(records)
+        if self._pauses is not None:
+            self._pauses.note(logged, records, now=time.monotonic())
         if found.positions != logged.positions:
             self._moved_at = time.monotonic()
         if self._planned is not None and logged.journal == self._planned:
@@ -356,6 +360,27 @@ class JournalPlanner(StreamPlanner):
         self._short_splits.note(base, seen)
         self._hooks.note_look(base, seen)
         return seen.recreated | seen.deleted.keys()
+
+    def _aligned_end(self, end: StreamOffset) -> StreamOffset:
+        """The end with what waits for slower splits, where splits are aligned."""
+        # There is no second micro-batch for what an alignment leaves.
+        if self._pauses is None or end.journal is None or self._is_single:
+            return end
+        pause = self._pauses.pause(_left(end), others=self._others(), now=time.monotonic())
+        return replace(end, journal=replace(end.journal, pause=pause))
+
+    @property
+    def _alignment(self) -> PauseAligner | None:
+        return self._pauses
+
+    @cached_property
+    def _pauses(self) -> PauseAligner | None:
+        asked = self._options.alignment
+        if asked is None:
+            return None
+        # A query that ends by itself has no time to wait for splits that are read.
+        idle = asked.idle_timeout if self._targets is None else 0.0
+        return PauseAligner(max_drift=asked.max_drift, idle_timeout=idle)
 
     def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
         # A new epoch is logged although nothing may be there to read: that acknowledges it.

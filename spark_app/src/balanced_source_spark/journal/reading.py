@@ -26,6 +26,7 @@ from balanced_source_adapters.mistakes import package_of
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
+from balanced_source_spark.journal.event_times import EventTimes
 from balanced_source_spark.journal.exactness import (
     check_emitted,
     check_forward,
@@ -86,11 +87,12 @@ class Reading:
             half.rows, query.schema, schema=partial(half.schema, query.read)
         )
         self._moved: set[SplitId] = set()
+        self._times = None if share.beyond is None else EventTimes(share.beyond, self.buffer.add)
         self._output = SplitOutputs[Any](
-            self.buffer.add,
-            on_split=self._moved.add,
+            self.buffer.add if self._times is None else self._times.on_record,
+            on_split=self._moved.add if self._times is None else self._note_split,
             on_release=self._note_end,
-            on_flush=self.buffer.convert,
+            on_flush=self._flush,
         )
         self._at: dict[SplitId, Position] = dict(share.starts)
         self._left: set[SplitId] = set(share.starts)
@@ -169,13 +171,14 @@ class Reading:
         before = self.buffer.count
         self._moved.clear()
         status = self._reader.poll_next(self._output)
+        self._take()
         # A reader may end with its last record, and is not polled again then.
         self._has_ended = status is InputStatus.END_OF_INPUT
         if self.buffer.count > before:
             self._empty = 0
             if self._has_ended:
                 self.settle()
-            elif self.has_stops or (self._moved and before < CHECKED):
+            elif self.has_stops or self._times is not None or (self._moved and before < CHECKED):
                 self._settle_moved()
             elif self.buffer.count // SETTLE > before // SETTLE:
                 self.settle()
@@ -199,6 +202,28 @@ class Reading:
             else:
                 self._finish(split_id)
         self._let_go([s for s in self._left if s in self._stops and self._is_at(s)])
+
+    def _note_split(self, split_id: SplitId) -> None:
+        self._moved.add(split_id)
+        if self._times is not None:
+            self._times.on_split(split_id)
+
+    def _flush(self) -> None:
+        self._take()
+        self.buffer.convert()
+
+    def _take(self) -> None:
+        """Take what the poll has brought, but let go of splits beyond the aligned time."""
+        for split_id in self._times.take() if self._times is not None else ():
+            self._moved.discard(split_id)
+            if split_id in self._left:
+                self._left.discard(split_id)
+                # A reader may have ended it with the records that are kept back.
+                if self._reader.snapshot_split(split_id) is not None:
+                    self._reader.remove_splits([split_id])
+
+    def _is_kept_back(self, split_id: SplitId) -> bool:
+        return self._times is not None and split_id in self._times.kept_back
 
     def _settle_moved(self) -> None:
         """Do the same for the splits of which the newest poll brought records.
@@ -241,19 +266,22 @@ class Reading:
         # replay.
         check_moves(starts, moved)
         self._check_unmoved(moved)
+        times = self._times.known() if self._times is not None else {}
         return JournalRecord(
             key=self._share.key,
             # Only of splits that moved: a replay need not open the others.
             starts={s: starts[s] for s in sorted({*moved, *self._finished})},
             ends=dict(sorted(moved.items())),
             finished=frozenset(self._finished),
-            has_more=has_more,
+            # What is kept back because of its time is left for another micro-batch, too.
+            has_more=has_more or (self._times is not None and bool(self._times.kept_back)),
             records=self.buffer.count,
             behind={
                 s: millis
                 for s, millis in sorted(checked_millis(self._reader).items())
                 if s in self._left
             },
+            times=times,
         )
 
     def check_exact(self) -> None:
@@ -295,6 +323,8 @@ class Reading:
 
     def _note_end(self, split_id: SplitId) -> None:
         """Note where a split ends: the snapshots after this one do not have it any more."""
+        if self._is_kept_back(split_id):
+            return
         for split in self._reader.snapshot_state(1):
             if split.split_id == split_id:
                 self._at[split_id] = split.position

@@ -65,7 +65,7 @@ class JournalTaskReader:
         if not record.starts:
             return
         # From the record and not from the share: it names only the splits that were read.
-        sealed = replace(share, starts=record.starts)
+        sealed = replace(share, starts=record.starts, beyond=None)
         stops = stops_of(record)
         # An end that is sealed is not disputed any more.
         with self.reading(replace(partition, may_end=True), sealed, stops) as reading:

@@ -37,6 +37,10 @@ class ShardHooks(ReaderHooks):
     def is_continued(self) -> bool:
         return True
 
+    @property
+    def tells_event_times(self) -> bool:
+        return True  # the approximate time of arrival
+
 
 class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
     """Streams of Kinesis."""

@@ -95,10 +95,6 @@ class KinesisSource(
         return Boundedness.CONTINUOUS_UNBOUNDED
 
     @property
-    def has_event_times(self) -> bool:
-        return False  # a shard cannot be asked for the record at a time without reading it
-
-    @property
     def has_ending_splits(self) -> bool:
         return True
 
