@@ -2,9 +2,10 @@
 
 import pytest
 
-from support.cluster_story import Story
+from balanced_source_operator.resources.kinds import KUBEFLOW_APPLICATION
+from support.cluster_story import NAMESPACE, Story
 from support.host_drivers import Drivers
-from support.lost_hosts import degraded, lose, play_on, roles, with_policy
+from support.lost_hosts import degraded, is_drain, lose, newest, play_on, roles, with_policy
 from support.played_story import played
 
 
@@ -93,3 +94,80 @@ def test_new_partitions_do_not_wait_for_a_lost_host(*, restarts: bool) -> None:
 
 def held(drivers: Drivers, host: str) -> set[object]:
     return set(drivers.of[host].host.durable.owners)
+
+
+@pytest.mark.parametrize("policy", ["Wait", "Reassign"])
+@pytest.mark.parametrize("is_marked", [False, True])
+def test_the_host_that_reads_stays_while_the_one_that_is_to_stay_is_lost(
+    policy: str, *, is_marked: bool
+) -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        spec = with_policy(type=policy, after="1m")
+        await story.begin(parallelism=4, application=spec)
+        await drivers.rest("0", "1")
+        lose(drivers, "0", is_marked=is_marked)
+        await story.until(
+            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
+        )
+
+        story.patch(application={"hosts": {"count": 1}})
+        story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
+        await play_on(drivers, 60)
+
+        assert all(drivers.of["1"].position(s) == story.broker.ends[s] for s in held(drivers, "1"))
+        assert len(held(drivers, "1")) >= 4
+        drivers.absent.clear()
+        await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_host_that_was_to_leave_reads_on_if_the_other_one_is_lost_meanwhile() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=with_policy(type="Reassign", after="1m"))
+        await drivers.rest("0", "1")
+        lose(drivers, "0", is_marked=False)
+        await play_on(drivers, 10)
+        story.patch(application={"hosts": {"count": 1}})
+
+        await story.until(lambda: [drivers.step(), is_drain(story, "0")][1], "the drain attempt")
+
+        drivers.absent.clear()
+        await drivers.rest("0")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_the_only_host_that_reads_does_not_restart_before_the_lost_one_is_back() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        await story.begin(parallelism=4, application=with_policy(type="Wait", after="1m"))
+        await drivers.rest("0", "1")
+        lose(drivers, "1", is_marked=False)
+        await story.until(
+            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
+        )
+
+        story.patch(application={"image": "next"})
+        await play_on(drivers, 60)
+
+        assert image(story, "1") == "next", "it may be what helps"
+        assert image(story, "0") != "next"
+        assert len(held(drivers, "0")) == 4
+        drivers.absent.clear()
+        await story.until(
+            lambda: [drivers.step(), image(story, "0") == "next"][1], "host 0 to restart"
+        )
+        await drivers.rest("0", "1")
+        drivers.check_each_once()
+
+    played(play)
+
+
+def image(story: Story, host: str) -> str | None:
+    found = story.server.find(KUBEFLOW_APPLICATION, NAMESPACE, newest(story, host))
+    return found["spec"].get("image") if found is not None else None

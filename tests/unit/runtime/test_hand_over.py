@@ -12,7 +12,9 @@ from balanced_source_operator.runtime.hand_over import STEADY, HandOver, Roll
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-ACTIVE = HostState(phase=HostPhase.ACTIVE)
+FRESH = HostState(phase=HostPhase.ACTIVE)
+REPORT = HostReport(host="1", incarnation=1, lineage=1, sequence=1, epoch=3, parallelism=2)
+ACTIVE = replace(FRESH, report=REPORT, addressed_epoch=3)
 LOST = HostState(phase=HostPhase.LOST)
 STATE: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts={"0": ACTIVE, "1": ACTIVE})  # type: ignore[type-var]
 
@@ -52,12 +54,21 @@ def test_a_host_hands_over_to_another_one_that_reads() -> None:
     [
         {"h1": ACTIVE},
         {"h0": LOST, "h1": ACTIVE},
-        {"h0": HostState(phase=HostPhase.ACTIVE, role=HostRole.JOINING), "h1": ACTIVE},
+        {"h0": replace(ACTIVE, role=HostRole.JOINING), "h1": ACTIVE},
+        {"h0": FRESH, "h1": ACTIVE},
         {"h0": ACTIVE},
         {"h0": ACTIVE, "h1": LOST},
-        {"h0": ACTIVE, "h1": HostState(phase=HostPhase.ACTIVE, role=HostRole.LEAVING)},
+        {"h0": ACTIVE, "h1": replace(ACTIVE, role=HostRole.LEAVING)},
     ],
-    ids=["unknown", "lost", "without readers", "alone", "the other is lost", "the other leaves"],
+    ids=[
+        "unknown",
+        "lost",
+        "without readers",
+        "without a micro-batch",
+        "alone",
+        "the other is lost",
+        "the other leaves",
+    ],
 )
 def test_a_host_restarts_at_once_if_nothing_can_be_handed_over(hosts: dict[str, HostState]) -> None:
     assert not begun(**hosts)
@@ -78,6 +89,28 @@ def test_one_host_hands_over_at_a_time(clock: Clock) -> None:
     hand_over.note_end(known={"0", "1"}, present={"0", "1"})
     assert hand_over.host == "0"
     assert woken == [100.0]
+
+
+def test_hosts_that_need_a_restart_at_once_do_not_replace_each_other(clock: Clock) -> None:
+    woken: list[float] = []
+    hand_over = HandOver(60.0, lambda: woken.append(clock.now))
+    restarted: list[str] = []
+    for _ in range(200):
+        clock.now += 1
+        hand_over.note_turn()
+        for host, other in (("0", "1"), ("1", "0")):
+            if host not in restarted and hand_over.begin(host, STATE, others=(other,)) is None:
+                restarted.append(host)
+        hand_over.note_end(known={"0", "1"}, present={"0", "1"})
+
+    assert restarted == ["0", "1"]
+    assert len(woken) < 6
+
+
+@pytest.mark.parametrize("silent", ["0", "1"])
+def test_a_silent_host_neither_hands_over_nor_takes_over(silent: str) -> None:
+    hand_over = HandOver(60.0, lambda: None)
+    assert hand_over.begin("0", STATE, others=("1",), silent={silent}) is None
 
 
 def test_a_host_that_does_not_let_go_in_time_restarts_all_the_same(clock: Clock) -> None:
@@ -145,19 +178,20 @@ def test_no_host_that_reads_leaves_before_another_one_can_take_over(
     assert roll.hosts(asked, known) == wanted
 
 
+def test_a_silent_host_that_stays_is_no_reason_to_leave() -> None:
+    assert STEADY.hosts(("0",), MEMBERS, {"0"}) == ("0", "1")
+    assert STEADY.hosts(("0",), MEMBERS, {"0", "1"}) == ("0",)
+
+
 def test_a_second_host_takes_over_when_it_has_completed_a_micro_batch() -> None:
     hand_over = HandOver(60.0, lambda: None)
     alone: CoordinatorState[object] = CoordinatorState(parallelism=2, hosts={"0": ACTIVE})  # type: ignore[type-var]
     assert hand_over.begin("0", alone, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(second="1")
 
-    assert hand_over.begin("0", STATE, others=(), second="1") == SECOND_APPLICATION
+    fresh = replace(STATE, hosts={"0": ACTIVE, "1": FRESH})
+    assert hand_over.begin("0", fresh, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(second="1"), "it has registered, and shown nothing yet"
 
-    report = HostReport(host="1", incarnation=1, lineage=1, sequence=1, epoch=3, parallelism=2)
-    shown = replace(ACTIVE, report=report, addressed_epoch=3)
-    state: CoordinatorState[object] = CoordinatorState(  # type: ignore[type-var]
-        parallelism=2, hosts={"0": ACTIVE, "1": shown}
-    )
-    assert hand_over.begin("0", state, others=(), second="1") == SECOND_APPLICATION
+    assert hand_over.begin("0", STATE, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(away="0", second="1")

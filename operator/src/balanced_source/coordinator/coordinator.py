@@ -152,6 +152,11 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         """Hosts that a recovery waits for."""
         return recovery.waiting_for(self.state)
 
+    @property
+    def silent_hosts(self) -> frozenset[str]:
+        """Hosts that have not reported for long; see `HostSilent`."""
+        return self._context.silent
+
     def checkpoint(self) -> Checkpoint[SplitT, StateT]:
         """The state to store."""
         return Checkpoint(coordinator=self.state, enumerator=self.enumerator.snapshot_state())

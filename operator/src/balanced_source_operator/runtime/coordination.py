@@ -348,7 +348,7 @@ class Coordination:
             if h not in known and any(map(is_drain, found))
         }
         asked = tuple(name for name in host_names(desired.spec) if name not in drained)
-        wanted = self._roll.hosts(asked, known)
+        wanted = self._roll.hosts(asked, known, coordinator.silent_hosts)
         here = {n for n, host in known.items() if not host.is_going(is_wanted=n in wanted)}
         if not desired.is_recalled and wanted and here != set(wanted):
             await self._handle(coordinator, HostsChanged(wanted))

@@ -122,7 +122,11 @@ class Fleet:
                 else None,
                 may_restart=self._may_restart,
                 hand_over=lambda: self._hand_over.begin(
-                    host, coordinator.state, others=others, second=_second(host, desired)
+                    host,
+                    coordinator.state,
+                    others=others,
+                    silent=coordinator.silent_hosts,
+                    second=_second(host, desired),
                 ),
             )
             # With one host a refusal ends the turn, which reports it; with several it must not stop
@@ -202,7 +206,11 @@ class Fleet:
             for other in others
             # It has not run for long, whatever its settings are: the others would wait for ever.
             if other not in desired.skipped_hosts
-            and not (self._runs(other) and self._of(other).has_adopted(coordinator))
+            and not (
+                self._runs(other)
+                and self._of(other).has_adopted(coordinator)
+                and other not in coordinator.silent_hosts
+            )
         ]
         away = self.roll.away
         if away is not None and away not in (host, *first):

@@ -7,7 +7,12 @@ from typing import Any, Final, NamedTuple
 
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.restarts import OTHER_HOSTS, SECOND_APPLICATION, Hold
+from balanced_source_operator.controller.restarts import (
+    OTHER_HOSTS,
+    SECOND_APPLICATION,
+    Hold,
+    after_hosts,
+)
 
 
 class Roll(NamedTuple):
@@ -22,7 +27,12 @@ class Roll(NamedTuple):
     away: str | None = None
     second: str | None = None
 
-    def hosts(self, asked: tuple[str, ...], known: Mapping[str, HostState]) -> tuple[str, ...]:
+    def hosts(
+        self,
+        asked: tuple[str, ...],
+        known: Mapping[str, HostState],
+        silent: AbstractSet[str] = frozenset(),
+    ) -> tuple[str, ...]:
         """Return the hosts that there are to be now.
 
         No host that reads leaves before a host that stays can take over its splits: also where the
@@ -31,12 +41,14 @@ class Roll(NamedTuple):
         Args:
             asked: hosts of the spec.
             known: hosts of the coordinator.
+            silent: those of them that have not reported for long: they take over nothing.
         """
         second = () if self.second is None else (self.second,)
         wanted = tuple(n for n in dict.fromkeys((*asked, *second)) if n != self.away)
-        if any(n in known and known[n].phase is HostPhase.ACTIVE for n in wanted):
+        heard = {n: h for n, h in known.items() if n not in silent}
+        if any(n in heard and heard[n].phase is HostPhase.ACTIVE for n in wanted):
             return wanted
-        reading = (n for n, h in known.items() if _is_reading(h))
+        reading = (n for n, h in heard.items() if _is_reading(h))
         return tuple(dict.fromkeys((*wanted, *reading)))
 
 
@@ -81,25 +93,33 @@ class HandOver:
         state: CoordinatorState[Any],
         *,
         others: Collection[str],
+        silent: AbstractSet[str] = frozenset(),
         second: str | None = None,
     ) -> Hold | None:
         """Return which hand-over a restart waits for; None if the host restarts at once.
 
-        It restarts at once if no other host could read its splits.
+        It restarts at once if no other host could read its splits, or if it has not completed a
+        micro-batch: then it cannot let go of any, and reads nothing yet.
 
         Args:
             host: that is to restart.
             state: of the coordinator.
             others: hosts beside it that the spec asks for. One that is to leave takes over nothing:
                 both would wait for each other.
+            silent: hosts that have not reported for long: they neither hand over nor take over.
             second: host that is started to read its splits; None if there is to be none.
         """
         self._asking.add(host)
         # A host that did not let go in time may hang: it restarts, and is not waited for a second
         # time.
-        if host == self._given_up or not _answers(state.hosts.get(host)):
+        if host == self._given_up or host in silent or not _answers(state.hosts.get(host)):
             return None
-        if not _has_successor(state, others, second):
+        if second is None and not state.hosts[host].acknowledged_epoch:
+            return None
+        # Two that replaced each other would both wait without end.
+        if self.host not in (None, host):
+            return after_hosts([str(self.host)], broken=())
+        if not _has_successor(state, set(others) - silent, second):
             if second is None:
                 return None
             # However long it takes: the second application is there so that reading never stops.
