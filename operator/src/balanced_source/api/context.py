@@ -20,7 +20,8 @@ class Boundedness(enum.Enum):
     CONTINUOUS_UNBOUNDED = "ContinuousUnbounded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: Python 3.11 cannot make a frozen class with slots as `ReaderInfo[…](…)`.
+@dataclass(frozen=True, kw_only=True)
 class ReaderInfo(Generic[SplitT]):
     """A registered reader.
 
@@ -42,7 +43,8 @@ class ReaderInfo(Generic[SplitT]):
     is_first_report: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: Python 3.11 cannot make a frozen class with slots as `SplitsAssignment[…](…)`.
+@dataclass(frozen=True, kw_only=True)
 class SplitsAssignment(Generic[SplitT]):
     """Incremental assignment: subtask → splits that it gets in addition."""
 

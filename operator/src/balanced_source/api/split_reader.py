@@ -21,14 +21,16 @@ SplitT = TypeVar("SplitT", bound=SourceSplit)
 StateT = TypeVar("StateT")
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: Python 3.11 cannot make a frozen class with slots as `SplitsAddition[…](…)`.
+@dataclass(frozen=True)
 class SplitsAddition(Generic[SplitT]):
     """Splits that the reader gets in addition; none of them is one that it has."""
 
     splits: tuple[SplitT, ...]
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: Python 3.11 cannot make a frozen class with slots as `SplitsRemoval[…](…)`.
+@dataclass(frozen=True)
 class SplitsRemoval(Generic[SplitT]):
     """Splits that are taken away, because readers became more or fewer.
 

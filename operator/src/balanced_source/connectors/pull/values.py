@@ -24,7 +24,8 @@ class ListSplits(AsyncCall):
     round: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots: Python 3.11 cannot make a frozen class with slots as `Page[…](…)`.
+@dataclass(frozen=True, kw_only=True)
 class Page(Generic[SplitT]):
     """What one listing of a source that is listed in pages has found.
 
