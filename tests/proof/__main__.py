@@ -44,6 +44,9 @@ SHRINK: Final = 60.0
 TRACED: Final = 20
 """Lives of each setting whose lines are recorded, besides all small closures."""
 
+LEDGERS: Final = 60
+"""The same of the ledger, with one host and with two."""
+
 LONG: Final = 6
 """Events of a counterexample that counts as long."""
 
@@ -72,14 +75,16 @@ def several(number: int, first: int, count: int) -> tuple[int, Fate | None]:
 
 
 def trace(number: int) -> set[lines.Line]:
-    """Lines that are executed by a small closure, or by lives of a setting."""
+    """Lines that are executed by a small closure, or by lives of a setting or of the ledger."""
     executed: set[lines.Line] = set()
     with lines.recorded(executed):
         if number < len(SMALL):
             Explorer(SMALL[number]).run()
-        else:
-            for _ in live(LIVES[number - len(SMALL)], range(TRACED)):
+        elif (setting := number - len(SMALL)) < len(LIVES):
+            for _ in live(LIVES[setting], range(TRACED)):
                 pass
+        else:
+            ledger_lives.lived(ledger_lives.HOSTS[setting - len(LIVES)], 0, LEDGERS)
     return executed
 
 
@@ -174,7 +179,9 @@ def _lives(pool: ProcessPoolExecutor, show: Show, only: str, *, total: int, firs
 
 
 def _lines(pool: ProcessPoolExecutor, show: Show) -> bool:
-    executed = set[lines.Line]().union(*pool.map(trace, range(len(SMALL) + len(LIVES))))
+    executed = set[lines.Line]().union(
+        *pool.map(trace, range(len(SMALL) + len(LIVES) + len(ledger_lives.HOSTS)))
+    )
     account = lines.account(executed)
     for gap in account.gaps:
         show.say(f"not executed: {gap}")

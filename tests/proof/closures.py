@@ -285,5 +285,13 @@ LIVES: Final = (
         may_lose=True,
         budget=Budget(rescales=4, crashes=4, growths=1, recreations=2),
     ),
+    replace(
+        _LIFE,
+        name="two hosts of which one comes late",
+        hosts=_HOSTS,
+        parallelism=2,
+        host_sets=_UP_TO_THREE,
+        budget=Budget(rescales=1, crashes=2, hosts=1, overdue=6),
+    ),
 )
 """What random lives are about; larger than what can be visited whole."""

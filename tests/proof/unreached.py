@@ -40,6 +40,18 @@ _SILENT: Final = (
 
 _PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof/pull.py`."
 
+_INTERPRETER: Final = (
+    "How the operator executes effects; the exploration executes them itself, and dies between any"
+    " two."
+)
+_LOGS: Final = (
+    "Logs that servers have cut at another place than ours: `tests/unit/host/test_log_check.py`;"
+    " no log is cut here."
+)
+_CALLS: Final = (
+    "Calls that only a driver can make: tests of drivers make them, no broker needs any."
+)
+
 _LATER: Final = (
     "The API server refuses a write, which is tried again; here a write is a step that may come"
     " late."
@@ -66,7 +78,23 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_ENUMERATOR}.blocked": _PEOPLE,
     f"{_ENUMERATOR}.pending_splits": _PEOPLE,
     "balanced_source.connectors.discovery.source:_decoded_assigner": _OLDER,
-    f"{_COORDINATOR}.state_codec:_upgrade_3": _OLDER,
+    f"{_COORDINATOR}.effects": _INTERPRETER,
+    f"{_COORDINATOR}.context:CoordinatorContext._check_shapes": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext._entered": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext.report": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext.signal_no_more_splits": _REFUSAL,
+    f"{_COORDINATOR}.context:CoordinatorContext.zone_of": _PULL,
+    f"{_COORDINATOR}.context:_wrong": _REFUSAL,
+    f"{_COORDINATOR}.state_codec:encode": _REFUSAL,
+    f"{_COORDINATOR}.view:_check_kind": _REFUSAL,
+    f"{_COORDINATOR}.view:digest_of_settings": _REFUSAL,
+    "balanced_source.connectors.discovery.answers": _REFUSAL,
+    "balanced_source.host.adoption:_start": _REFUSAL,
+    "balanced_source.host.log_check": _LOGS,
+    "balanced_source.host.observation": _PEOPLE,
+    "balanced_source.host.pacing": _PULL,
+    "balanced_source.host.pausing": _ALIGNMENT,
+    "balanced_source.host.reader_figures": _PEOPLE,
     f"{_COORDINATOR}.context:CoordinatorContext._check_registered": _REFUSAL,
     f"{_COORDINATOR}.context:CoordinatorContext._checked": _REFUSAL,
     f"{_COORDINATOR}.context:CoordinatorContext.send_event_to_reader": _EVENTS,
@@ -95,7 +123,6 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.requests": _PULL,
     f"{_COORDINATOR}.host_reports:HostReports._take_requests": _PULL,
     f"{_COORDINATOR}.context:CoordinatorContext.finish_splits": _PULL,
-    f"{_COORDINATOR}.context:CoordinatorContext.keeps_finished": _PULL,
     "balanced_source.host.machine:ReaderHost.requests": _PULL,
     "balanced_source.host.finish:is_read": _PULL,
     f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
@@ -115,7 +142,6 @@ REASONS: Final[Mapping[str, str]] = {
         "Sources that are read with a journal; random lives of queries test them."
     ),
     "balanced_source.host.machine:ReaderHost.send_event": _EVENTS,
-    "balanced_source.host.planning:_begin": _REFUSAL,
     f"{_REPORTER}._await_occasion": _RUNTIME,
     f"{_REPORTER}._keep_reporting": _RUNTIME,
     f"{_REPORTER}._give_up_claim": (
@@ -153,6 +179,25 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PARTS}._aligner": _ALIGNMENT,
     f"{_PARTS}._group": _ALIGNMENT,
     f"{_PARTS}._ask_times": _ALIGNMENT,
+    f"{_PARTS}._others": _ALIGNMENT,
+    "balanced_source_spark.planner_parts:AlignmentFigures": _ALIGNMENT,
+    f"{_PLANNER}._aligned": _ALIGNMENT,
+    f"{_PARTS}._ask_ends": _MADE,
+    f"{_PARTS}._channel": _MADE,
+    f"{_PARTS}._control": _MADE,
+    f"{_PARTS}._made_hooks": _REFUSAL,
+    "balanced_source_spark.planner_parts:_driver_calls": _CALLS,
+    f"{_REPORTER}._with_answers": _CALLS,
+    f"{_RUNTIME_OF}._called": _CALLS,
+    f"{_RUNTIME_OF}.unassigned": _ENDS_ITSELF,
+    f"{_RUNTIME_OF}.set_problem": _PEOPLE,
+    "balanced_source_spark.host_reporter:Progress": _PEOPLE,
+    f"{_PLANNER}._begins_pulling": _PULL,
+    f"{_PLANNER}._paced": _PULL,
+    f"{_PLANNER}.is_pulling": _PULL,
+    f"{_PLANNER}._is_short": _ENDS_ITSELF,
+    f"{_PLANNER}._is_over": _ENDS_ITSELF,
+    f"{_PLANNER}._stalled": _ENDS_ITSELF,
     f"{_HOOKS}._commit_on": (
         "Commits to a consumer group are for other tools; nothing reads them back."
     ),
@@ -163,7 +208,6 @@ REASONS: Final[Mapping[str, str]] = {
         "Commits to a consumer group are for other tools; nothing reads them back."
     ),
     f"{_PLANNER}._looked": _SILENT,
-    "balanced_source_spark.planner:_unknown": _SILENT,
     f"{_HOOKS}._sample": "Sizes of records: they limit a micro-batch in bytes.",
     f"{_PLANNER}.prepareForTriggerAvailableNow": _ENDS_ITSELF,
     f"{_PLANNER}._take_targets": _ENDS_ITSELF,
