@@ -56,7 +56,7 @@ define real
 	    $(RUN) pytest -q --last-failed --last-failed-no-failures=none -m "$(1)" $(IN); }
 endef
 
-test-real: testbed ## Quick tests that need real parts: API server, brokers, Spark
+test-real: testbed native ## Quick tests that need real parts: API server, brokers, Spark
 	$(call real,integration and not (slow or thorough or e2e))
 
 test-slow: testbed native ## Tests on real parts that take long
