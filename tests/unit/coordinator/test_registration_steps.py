@@ -165,6 +165,17 @@ def test_a_split_is_visible_unless_another_host_must_let_go_of_it_first() -> Non
     assert (document.owners, document.retained) == ({A: 0}, {A, B, C})
 
 
+def test_a_reader_with_a_split_on_its_way_is_not_told_that_nothing_more_comes() -> None:
+    """Its query would end before another host has let go of the split."""
+    state = replace(TWO_HOSTS, no_more_splits=frozenset({0, 1}))
+    revoking = {B: Revocation(host="0", epoch=7, split=split(B))}
+
+    assert assignment_of(state, {}).no_more_splits == {0, 1}
+    assert assignment_of(replace(state, revoking=revoking), {}).no_more_splits == {0}
+    held = {B: replace(revoking[B], host="1")}
+    assert assignment_of(replace(state, revoking=held), {}).no_more_splits == {0, 1}
+
+
 def test_an_assignment_addresses_hosts_that_have_passed_the_gate() -> None:
     waiting = replace(HOST, addressed_epoch=0)
     leaving = replace(HOST, role=HostRole.LEAVING)

@@ -19,11 +19,11 @@ def newly_finished(
     if not source.has_ending_splits:
         return []
     splits = state.splits_now(s for s in report.positions if s in state.splits and s not in handled)
-    return [s for s, split in splits.items() if _is_finished(split, report)]
+    return [s for s, split in splits.items() if is_at_end(split, report)]
 
 
-def _is_finished(split: Any, report: HostReport) -> bool:
-    """Whether a split is at its end.
+def is_at_end(split: Any, report: HostReport) -> bool:
+    """Return whether a split is at its end.
 
     If the split does not know one, its reader may have found it.
     """

@@ -113,7 +113,7 @@ def assignment_of(
         # Also what is on its way: the host that lets go keeps the position, should the state be
         # lost.
         retained=state.retained | state.reclaimed | state.revoking.keys(),
-        no_more_splits=state.no_more_splits,
+        no_more_splits=_without_pending(state, owners),
         events=state.outbox,
         events_seen={name: host.events_seen for name, host in state.hosts.items()},
         settings=settings,
@@ -148,6 +148,20 @@ def _check_kind(source: Source[Any, Any], settings: Mapping[str, Any]) -> None:
             f"reader_settings of the source returned the keys {', '.join(settings)}, and its kind"
             f" {source.kind!r} is none of them. Return {{kind: settings}}"
         )
+
+
+def _without_pending(
+    state: CoordinatorState[SplitT], visible: Mapping[SplitId, int]
+) -> frozenset[int]:
+    """Return the readers that get no more splits, without those that own a hidden split.
+
+    A reader that adopts an epoch without its last split would end its query and never read it.
+    """
+    if visible is state.owners or not state.no_more_splits:
+        return state.no_more_splits
+    return state.no_more_splits.difference(
+        owner for split_id, owner in state.owners.items() if split_id not in visible
+    )
 
 
 def visible_owners(state: CoordinatorState[SplitT]) -> Mapping[SplitId, int]:

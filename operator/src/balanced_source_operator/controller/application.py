@@ -59,7 +59,9 @@ class Wanted:
         secrets: that readers need; one that is not mounted needs a new application, one too many
             does no harm.
         may_end: whether the application is expected to complete.
-        is_unread: whether its source ends, and was not read to its end as far as reports tell.
+        is_unread: whether its source ends, and the splits of its host were not read to their end as
+            far as reports tell.
+        has_news: whether the host was given some of these splits, and has not adopted them.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
         turn: which other hosts of the source a restart waits for, because hosts take turns; None if
@@ -81,6 +83,7 @@ class Wanted:
     may_start: bool
     may_end: bool = False
     is_unread: bool = False
+    has_news: bool = False
     max_failures: int | None = None
     turn: Hold | None = None
     settings: Settings = field(default_factory=dict)
@@ -138,6 +141,7 @@ class Decision:
         look_again: seconds after which a deadline passes; None if none is near.
         pending: what a restart of a running application waits for; None if none is needed.
         is_restart: whether a running application is stopped because its settings changed.
+        is_done: whether the application has ended, and its host has read all of its splits.
     """
 
     state: ApplicationState
@@ -151,6 +155,7 @@ class Decision:
     look_again: float | None = None
     pending: Problem | None = None
     is_restart: bool = False
+    is_done: bool = False
 
 
 def decide(
@@ -333,8 +338,28 @@ def _watch(
         )
         return replace(passing, problem=passing.problem or found)
     if state is ApplicationState.FINISHED and wanted.is_unread and found is None:
-        return _ended_early(name, left=UNREAD_PATIENCE - in_state)
+        left = UNREAD_PATIENCE - in_state
+        if wanted.has_news:
+            return _starts_again(application, left=left)
+        return _ended_early(name, left=left)
     return Decision(state=state, name=name, problem=found)
+
+
+def _starts_again(application: Manifest, *, left: float) -> Decision:
+    """The program ended in order, before its host was given splits.
+
+    It may also have adopted and read them, with a report that is still to be seen.
+    """
+    name = name_of(application)
+    if left > 0:
+        return Decision(state=ApplicationState.FINISHED, name=name, look_again=left)
+    return Decision(
+        state=ApplicationState.STOPPING,
+        name=name,
+        delete=(application,),
+        reason=Reason.REPLACING_APPLICATION,
+        message=f"{name} has ended: it is started again to read splits that its host got since",
+    )
 
 
 def _ended_early(name: str, *, left: float) -> Decision:

@@ -17,7 +17,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.hosts import host_statuses, running_hosts
+from balanced_source_operator.controller.hosts import host_statuses, hosts_done, running_hosts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
 from balanced_source_operator.resources.kinds import PAUSED_ANNOTATION
@@ -205,10 +205,20 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
     if phase is SourcePhase.ADOPTING and drained:
         message = f"host {drained[0]} is lost; a drain attempt settles what it has delivered"
         return Problem(reason=Reason.DRAINING, message=message)
-    if phase is SourcePhase.ADOPTING:
+    if phase is SourcePhase.ADOPTING and _is_awaited(facts, state):
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Problem(reason=Reason.ADOPTING, message=message)
     return None
+
+
+def _is_awaited(facts: Facts, state: CoordinatorState[Any]) -> bool:
+    """Return whether a host is still to adopt the newest epoch: one that is done never will."""
+    done = hosts_done(facts.hosts)
+    return any(
+        host.acknowledged_epoch < state.epoch
+        for name, host in state.hosts.items()
+        if name not in done and host.role is not HostRole.JOINING
+    )
 
 
 def _ready(

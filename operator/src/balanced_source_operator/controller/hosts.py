@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from balanced_source.coordinator import CoordinatorState
@@ -17,7 +18,8 @@ _NONE: Final = Decision(state=ApplicationState.NONE)
 def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | None) -> Decision:
     """Return the decision about the source as a whole.
 
-    That of the first host with readers that does not run.
+    That of the first host with readers that does not run. A host that has read everything does not
+    count while another one reads.
 
     A host that joins or leaves has no readers, so the others read everything: it is named as a host
     of its own.
@@ -25,10 +27,21 @@ def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | N
     first = decisions.get(FIRST_HOST, _NONE)
     members = state.members if state is not None else tuple(decisions)
     counted = [decisions[host] for host in members if host in decisions]
+    counted = [d for d in counted if not d.is_done] or counted
     return next(
         (d for d in counted if d.state is not ApplicationState.RUNNING),
         counted[0] if counted else first,
     )
+
+
+def hosts_done(decisions: Mapping[str, Decision]) -> frozenset[str]:
+    """Return the hosts that have ended with nothing left to read: they report no more."""
+    return frozenset(name for name, decision in decisions.items() if decision.is_done)
+
+
+def still_silent(decisions: Mapping[str, Decision], silent: AbstractSet[str]) -> frozenset[str]:
+    """Return the silent hosts whose lag is unknown: a host that is done has none."""
+    return frozenset(silent) - hosts_done(decisions)
 
 
 def host_statuses(facts: Facts) -> list[HostStatus]:

@@ -22,8 +22,9 @@ from balanced_source_operator.controller.application import (
     look,
     stop,
 )
-from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.application_facts import ApplicationState, state_of
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
+from balanced_source_operator.controller.ended_hosts import unread
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import Hold, hold_by_policy
 from balanced_source_operator.controller.rollback import NewestSettings, has_registered
@@ -147,6 +148,8 @@ class Children:
             decision = self._decide(replace(wanted, hand_over=hold))
         # Last: whatever was decided, an application that another query would fence is not started.
         decision = self._held(decision, coordinator)
+        has_ended = decision.state is ApplicationState.FINISHED and _ends(desired)
+        decision = replace(decision, is_done=has_ended and not wanted.is_unread)
         self._failures = _failures_in_row(decision, self._failures)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -278,6 +281,7 @@ class Children:
         needs_driver: bool,
     ) -> Wanted:
         application, conf = desired.spec.application, self._conf(desired)
+        is_unread, has_news = self._left(desired, coordinator)
         return Wanted(
             base=self._identity.base,
             spec_hash=self._settings.of(application, conf).hash(self._identity),
@@ -287,7 +291,8 @@ class Children:
             hold=hold_by_policy(application.restart, now=time.time()),
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
-            is_unread=_ends(desired) and coordinator is not None and _is_unread(coordinator),
+            is_unread=is_unread,
+            has_news=has_news,
             # Only a drain attempt releases the splits of a lost host, so no limit of restarts holds
             # it up.
             max_failures=None
@@ -297,6 +302,27 @@ class Children:
             # assigned.
             may_start=needs_driver or (coordinator is not None and _has_work(coordinator)),
         )
+
+    def _left(
+        self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None
+    ) -> tuple[bool, bool]:
+        """Return whether an ended host has splits to read, and whether it got some of them since.
+
+        Only a source that ends has hosts that may end. The only host of one has read everything
+        when the source is finished.
+        """
+        if coordinator is None or not _ends(desired) or coordinator.enumerator.is_finished():
+            return False, False
+        state, host = coordinator.state, self._identity.host
+        if len(state.hosts) == 1:
+            return True, False
+        # Looking at every split pays only when it matters.
+        if not any(state_of(a) is ApplicationState.FINISHED for a in self._applications):
+            return True, False
+        left = unread(state, coordinator.source, host)
+        if left is None:
+            return True, False
+        return bool(left), not left.isdisjoint(state.tracker.epochs())
 
     def _conf(self, desired: Desired) -> Mapping[str, str]:
         return desired.conf_or(self._env.settings.spark_conf)
@@ -429,14 +455,6 @@ def _ends(desired: Desired) -> bool:
 def _is_available_now(desired: Desired) -> bool:
     pipeline = desired.spec.application.pipeline
     return pipeline is not None and bool(pipeline.trigger.available_now)
-
-
-def _is_unread(coordinator: SourceCoordinator[Any, Any]) -> bool:
-    """Whether the only host of a bounded source has something to read.
-
-    One of several hosts may have read all of its own splits.
-    """
-    return len(coordinator.state.hosts) == 1 and not coordinator.enumerator.is_finished()
 
 
 def _failures_in_row(decision: Decision, before: int) -> int:

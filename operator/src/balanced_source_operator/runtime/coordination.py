@@ -330,7 +330,7 @@ class Coordination:
             await self._handle(coordinator, HostOverdue(host))
         if not desired.is_recalled:
             policy = desired.spec.application.host_loss_policy
-            for event in self._losses.events(coordinator.state, policy):
+            for event in self._losses.events(coordinator, policy):
                 if isinstance(event, HostGivenUp):
                     self._log.warning("host given up", host=event.host)
                 await self._handle(coordinator, event)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Final
 
 from balanced_source.api import Problem, ProblemBoard
@@ -13,6 +13,7 @@ from balanced_source.coordinator import (
     HostRole,
     HostSilent,
     HostState,
+    SourceCoordinator,
 )
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
@@ -20,6 +21,7 @@ from balanced_source_operator.controller.application_facts import (
     name_of,
     state_of,
 )
+from balanced_source_operator.controller.ended_hosts import has_read_all, is_waited_for
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.spec.host_loss import Guarantee, HostLoss, HostLossPolicy
@@ -52,12 +54,39 @@ class HostLosses:
         self._after = 0.0
 
     def events(
-        self, state: CoordinatorState[Any], policy: HostLossPolicy
+        self, coordinator: SourceCoordinator[Any, Any], policy: HostLossPolicy
     ) -> list[HostSilent | HostGivenUp]:
         """Return what to tell of lost hosts: that they get nothing more, or that others take over.
 
-        All lost hosts are named on the board.
+        All lost hosts are named on the board. Hosts that have ended with nothing left to read are
+        not lost, but they acknowledge nothing either.
         """
+        state = coordinator.state
+        done = self._done(coordinator)
+        # Their last reports are final: others continue there, and no drain attempt is needed.
+        leaving = [
+            HostGivenUp(name, state.hosts[name].incarnation, accepts_duplicates=True)
+            for name in done
+            if is_waited_for(state, name)
+        ]
+        return leaving + self._of_lost(state, policy, done)
+
+    def _done(self, coordinator: SourceCoordinator[Any, Any]) -> list[str]:
+        """Return the hosts whose applications have ended with nothing left to read."""
+        state, source, applications = (
+            coordinator.state,
+            coordinator.source,
+            self._observed.by_host,
+        )
+        return [
+            name
+            for name in state.hosts
+            if has_read_all(state, source, name, applications.get(name, []))
+        ]
+
+    def _of_lost(
+        self, state: CoordinatorState[Any], policy: HostLossPolicy, done: Collection[str]
+    ) -> list[HostSilent | HostGivenUp]:
         now, self._after = time.monotonic(), policy.seconds
         self._note_unheard(state, now)
         self._note_quiet(now)
@@ -68,6 +97,7 @@ class HostLosses:
             # The splits of a host that is alone can go to nobody. One that was lost is not back
             # because no other one is heard any more.
             if len(state.hosts) > 1
+            and name not in done
             and (self._is_lost(name, host, now) or (name in self._named and not is_heard))
         }
         for name in self._named - lost.keys():

@@ -24,7 +24,7 @@ from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.hosts import combined
+from balanced_source_operator.controller.hosts import combined, still_silent
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
 from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
 from balanced_source_operator.controller.problems import problems_of
@@ -428,9 +428,9 @@ class SourceRuntime:
             hosts=self._decisions,
             images=self._fleet.images,
             wanted_hosts=host_names(self._desired.spec) if self._desired is not None else (),
-            silent_hosts=self._pulses.silent(now=now),
+            silent_hosts=still_silent(self._decisions, self._pulses.silent(now=now)),
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
-            is_silent=bool(self._pulses.silent(now=now)),
+            is_silent=bool(still_silent(self._decisions, self._pulses.silent(now=now))),
             is_overdue=self._waiting.is_over(),
             last_valid=self._last_valid(),
             settings=self._settings(),

@@ -1,0 +1,182 @@
+"""A bounded source on several hosts: each application ends when its host has read everything."""
+
+from typing import Any
+
+import pytest
+
+from support.bounded_drivers import Ending, bounded_source, condition
+from support.cluster_story import Story
+from support.host_drivers import application
+from support.lost_hosts import play_on, roles, with_policy
+from support.played_story import played
+
+WAIT = {"type": "Wait", "after": "1m"}
+REASSIGN = {"type": "Reassign", "after": "1m"}
+POLICIES = [WAIT, REASSIGN, {**REASSIGN, "guarantee": "AtLeastOnce"}]
+
+
+async def until_finished(story: Story, drivers: Ending) -> None:
+    await story.until(
+        lambda: [drivers.step(), condition(story, "Ready") == ("True", "Finished")][1],
+        "everything to be read",
+    )
+
+
+async def half_read(story: Story, policy: dict[str, Any], **spec: Any) -> Ending:
+    """Begin a source whose host 1 has read its splits and has ended, while host 0 reads."""
+    drivers = Ending(story, "0")
+    await story.begin(
+        parallelism=4,
+        source=bounded_source(),
+        application={**with_policy(**policy), **spec.pop("application", {})},
+        **spec,
+    )
+    await story.until(lambda: [drivers.step(), drivers.ended["1"]][1], "host 1 to end")
+    return drivers
+
+
+def test_a_host_that_is_added_reads_the_splits_that_another_host_still_lets_go_of() -> None:
+    async def play(story: Story) -> None:
+        drivers = Ending(story, "0", "1")
+        await story.begin(parallelism=4, source=bounded_source(), application=application(count=1))
+        await play_on(drivers, 60)
+        story.patch(application=application(count=2))
+
+        await until_finished(story, drivers)
+
+        assert drivers.launched == {"0": 1, "1": 1}
+        assert len(drivers.of["1"].host.durable.positions) == 4
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_host_that_has_read_everything_is_not_lost(policy: dict[str, Any]) -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, policy)
+        await play_on(drivers, 5)
+        for _ in range(20):
+            await play_on(drivers, 10)
+            assert condition(story, "Ready") == ("True", "Reading")
+            assert condition(story, "Progressing") == ("False", "Stable")
+            assert condition(story, "Degraded")[0] == "False"
+
+        await until_finished(story, drivers)
+        await play_on(drivers, 200)
+
+        assert condition(story, "Ready") == ("True", "Finished")
+        assert condition(story, "Degraded")[0] == "False"
+        assert roles(story) == {"0": "Member", "1": "Member"}
+        assert drivers.launched == {"0": 1, "1": 1}
+        assert "HostLost" not in story.events
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_new_operator_does_not_take_a_host_that_has_ended_for_lost() -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, REASSIGN)
+        await play_on(drivers, 10)
+        await story.operators.pop().stop()
+        await play_on(drivers, 10)
+        story.start_operator()
+        await play_on(drivers, 150)
+
+        assert condition(story, "Ready") == ("True", "Reading")
+        await until_finished(story, drivers)
+        assert drivers.launched == {"0": 1, "1": 1}
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_host_that_ends_before_its_splits_are_read_is_told() -> None:
+    async def play(story: Story) -> None:
+        drivers = Ending(story, "0", "1")
+        await story.begin(parallelism=4, source=bounded_source(), application=with_policy(**WAIT))
+        await play_on(drivers, 30)
+        drivers.complete(next(n for n in story.applications if "-h1-" in n))
+        await play_on(drivers, 40)
+
+        assert condition(story, "Degraded") == ("True", "ApplicationEnded")
+        assert condition(story, "Ready")[0] == "False"
+        await play_on(drivers, 60)
+        assert "HostLost" in story.events
+
+    played(play)
+
+
+def test_a_host_starts_again_for_splits_that_it_gets_after_it_has_ended() -> None:
+    """Host 2 is removed, and half of its splits go to a host whose query has ended."""
+
+    async def play(story: Story) -> None:
+        drivers = Ending(story, "0", "2")
+        await story.begin(
+            parallelism=6, source=bounded_source(), application=with_policy(3, **WAIT)
+        )
+        await story.until(lambda: [drivers.step(), drivers.ended["1"]][1], "host 1 to end")
+        story.patch(application={"hosts": {"count": 2}})
+
+        await until_finished(story, drivers)
+
+        assert drivers.launched == {"0": 1, "1": 2, "2": 1}
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("policy", [WAIT, REASSIGN])
+def test_a_host_that_has_read_everything_is_removed_without_another_start(
+    policy: dict[str, Any],
+) -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, policy)
+        await play_on(drivers, 10)
+        story.patch(application={"hosts": {"count": 1}})
+        await play_on(drivers, 150)
+
+        assert condition(story, "Ready") == ("True", "Reading")
+        assert story.status.get("hosts", []) == []
+        await until_finished(story, drivers)
+        assert drivers.launched == {"0": 1, "1": 1}
+        assert drivers.ended["0"] == 1
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_changed_settings_after_a_host_has_ended_leave_nothing_unread(
+    policy: dict[str, Any],
+) -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, policy)
+        await play_on(drivers, 10)
+        story.patch(application={"image": "shop/orders:next"})
+
+        await until_finished(story, drivers)
+        await play_on(drivers, 100)
+
+        assert condition(story, "Ready") == ("True", "Finished")
+        print(drivers.launched, drivers.ended, story.events)
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("readers", [2, 3, 6])
+def test_a_rescale_after_a_host_has_ended_leaves_nothing_unread(readers: int) -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, WAIT)
+        await play_on(drivers, 10)
+        story.patch(parallelism=readers)
+
+        await until_finished(story, drivers)
+        await play_on(drivers, 10)
+
+        assert drivers.states() == {"0": "COMPLETED", "1": "COMPLETED"}
+        drivers.check_each_once()
+
+    played(play)
