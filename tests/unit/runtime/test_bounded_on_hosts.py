@@ -160,7 +160,6 @@ def test_changed_settings_after_a_host_has_ended_leave_nothing_unread(
         await play_on(drivers, 100)
 
         assert condition(story, "Ready") == ("True", "Finished")
-        print(drivers.launched, drivers.ended, story.events)
         drivers.check_each_once()
 
     played(play)
