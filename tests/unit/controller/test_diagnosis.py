@@ -114,6 +114,24 @@ def test_a_bounded_application_that_ends_early_is_told_once_its_last_report_must
         assert (told.problem, told.look_again) == (None, 30 - waited)
 
 
+@pytest.mark.parametrize(("waited", "is_over"), [(0, False), (29, False), (30, True)])
+def test_an_application_whose_host_got_splits_after_its_end_is_started_again(
+    waited: int, is_over: bool
+) -> None:
+    """Its last report may still come, and say that these splits are read as well."""
+    application = spark_application(state="COMPLETED")
+    wanted = Wanted(
+        base="orders", spec_hash="h", may_start=True, may_end=True, is_unread=True, has_news=True
+    )
+    seen = Sightings().looked([application], now=NOW)
+
+    told = decide(wanted, [application], [], seen=seen, deadlines=DEADLINES, now=NOW + waited)
+
+    assert told.problem is None
+    assert told.delete == ((application,) if is_over else ())
+    assert told.look_again == (None if is_over else 30 - waited)
+
+
 @pytest.mark.parametrize(
     ("reason", "advice"),
     [

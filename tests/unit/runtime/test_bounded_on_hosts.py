@@ -155,6 +155,10 @@ def test_changed_settings_after_a_host_has_ended_leave_nothing_unread(
         drivers = await half_read(story, policy)
         await play_on(drivers, 10)
         story.patch(application={"image": "shop/orders:next"})
+        await play_on(drivers, 20)
+        assert drivers.ended == {"1": 2}, "it registered with everything read"
+        assert "readers read 8 splits" in story.status["message"]
+        assert condition(story, "Ready")[0] == "True"
 
         await until_finished(story, drivers)
         await play_on(drivers, 100)

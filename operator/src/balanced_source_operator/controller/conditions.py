@@ -205,20 +205,20 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
     if phase is SourcePhase.ADOPTING and drained:
         message = f"host {drained[0]} is lost; a drain attempt settles what it has delivered"
         return Problem(reason=Reason.DRAINING, message=message)
-    if phase is SourcePhase.ADOPTING and _is_awaited(facts, state):
+    if phase is SourcePhase.ADOPTING and _adopted_epoch(facts, state) < state.epoch:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Problem(reason=Reason.ADOPTING, message=message)
     return None
 
 
-def _is_awaited(facts: Facts, state: CoordinatorState[Any]) -> bool:
-    """Return whether a host is still to adopt the newest epoch: one that is done never will."""
+def _adopted_epoch(facts: Facts, state: CoordinatorState[Any]) -> int:
+    """Return the newest epoch that all hosts have adopted, except those that are done.
+
+    A host that is done adopts nothing any more, also if it started again with everything read.
+    """
     done = hosts_done(facts.hosts)
-    return any(
-        host.acknowledged_epoch < state.epoch
-        for name, host in state.hosts.items()
-        if name not in done and host.role is not HostRole.JOINING
-    )
+    hosts = {name: host for name, host in state.hosts.items() if name not in done}
+    return acknowledged_epoch(replace(state, hosts=hosts)) if hosts else state.epoch
 
 
 def _ready(
@@ -239,7 +239,7 @@ def _ready(
         return True, Reason.FINISHED, "everything has been read"
     reads = (
         state is not None
-        and acknowledged_epoch(state) > 0
+        and _adopted_epoch(facts, state) > 0
         and application.state is ApplicationState.RUNNING
     )
     if reads and state is not None:

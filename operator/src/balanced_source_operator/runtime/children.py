@@ -311,13 +311,14 @@ class Children:
         Only a source that ends has hosts that may end. The only host of one has read everything
         when the source is finished.
         """
-        if coordinator is None or not _ends(desired) or coordinator.enumerator.is_finished():
+        has_ended = any(state_of(a) is ApplicationState.FINISHED for a in self._applications)
+        # Looking at every split pays only when it matters.
+        if coordinator is None or not has_ended or not _ends(desired):
+            return False, False
+        if coordinator.enumerator.is_finished():
             return False, False
         state, host = coordinator.state, self._identity.host
         if len(state.hosts) == 1:
-            return True, False
-        # Looking at every split pays only when it matters.
-        if not any(state_of(a) is ApplicationState.FINISHED for a in self._applications):
             return True, False
         left = unread(state, coordinator.source, host)
         if left is None:
