@@ -119,7 +119,7 @@ def main(
         told.put(None)
         listener.join()
         is_sound &= "lives" not in chosen or _lives(pool, show, only, total=lives, first=seed)
-        is_sound &= "lines" not in chosen or bool(only) or _lines(pool, show)
+        is_sound &= "lines" not in chosen or bool(only) or _lines(workers, show)
         is_sound &= "bugs" not in chosen or all([*_mutants(pool, show, only)])
         is_sound &= "journal" not in chosen or bool(only) or all([*_journal(show)])
         is_sound &= "pull" not in chosen or bool(only) or all([*_pull(pool, show)])
@@ -178,10 +178,11 @@ def _lives(pool: ProcessPoolExecutor, show: Show, only: str, *, total: int, firs
     return not broken
 
 
-def _lines(pool: ProcessPoolExecutor, show: Show) -> bool:
-    executed = set[lines.Line]().union(
-        *pool.map(trace, range(len(SMALL) + len(LIVES) + len(ledger_lives.HOSTS)))
-    )
+def _lines(workers: int, show: Show) -> bool:
+    runs = range(len(SMALL) + len(LIVES) + len(ledger_lives.HOSTS))
+    # New processes: those that have lived lives remember answers, and execute less.
+    with ProcessPoolExecutor(workers) as pool:
+        executed = set[lines.Line]().union(*pool.map(trace, runs))
     account = lines.account(executed)
     for gap in account.gaps:
         show.say(f"not executed: {gap}")
