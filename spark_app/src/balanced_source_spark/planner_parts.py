@@ -35,7 +35,7 @@ from balanced_source_spark.ends import Ends, Tell
 from balanced_source_spark.executors import AdoptionGate, Board
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
-from balanced_source_spark.options import Options, query_of
+from balanced_source_spark.options import AlignmentOptions, Options, query_of
 from balanced_source_spark.place import this_place
 from balanced_source_spark.sample_collector import SampleCollector
 from balanced_source_spark.short_splits import ShortSplits
@@ -132,16 +132,17 @@ class PlannerParts:
         asked = self._options.alignment
         if asked is None:
             return None
-        # A query that ends by itself has no time to wait for splits that are read.
-        idle = asked.idle_timeout if self._targets is None else 0.0
-        scope_of = self._hooks.scope_of
         return Aligner(
             self._ask_times,
             max_drift=asked.max_drift,
-            idle_timeout=idle,
+            idle_timeout=self._idle_timeout(asked),
             others=self._others,
-            scope_of=scope_of,
+            scope_of=self._hooks.scope_of,
         )
+
+    def _idle_timeout(self, asked: AlignmentOptions) -> float:
+        # A query that ends by itself has no time to wait for splits that are read.
+        return asked.idle_timeout if self._targets is None else 0.0
 
     def _others(self) -> int:
         """How far the other sources of the alignment group are."""

@@ -20,14 +20,19 @@ async def all_lost(story: Story, drivers: Drivers, **policy: str) -> None:
     story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
 
 
+async def until_told(story: Story, drivers: Drivers) -> None:
+    """Wait until a condition names the loss of a host."""
+    await story.until(
+        lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
+    )
+
+
 def test_the_host_that_is_back_reads_on_and_the_splits_of_the_other_wait() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await all_lost(story, drivers, type="Wait")
 
-        await story.until(
-            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
-        )
+        await until_told(story, drivers)
         await play_on(drivers, 10)
 
         assert all(drivers.of["0"].position(s) == story.broker.ends[s] for s in held(drivers, "0"))
@@ -68,9 +73,7 @@ def test_new_partitions_do_not_wait_for_a_lost_host(*, restarts: bool) -> None:
         await story.begin(parallelism=4, application=with_policy(type="Wait", after="1m"))
         await drivers.rest("0", "1")
         lose(drivers, "1", is_marked=False)
-        await story.until(
-            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
-        )
+        await until_told(story, drivers)
         if restarts:
             await story.operators.pop().stop()
             story.start_operator()
@@ -107,9 +110,7 @@ def test_the_host_that_reads_stays_while_the_one_that_is_to_stay_is_lost(
         await story.begin(parallelism=4, application=spec)
         await drivers.rest("0", "1")
         lose(drivers, "0", is_marked=is_marked)
-        await story.until(
-            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
-        )
+        await until_told(story, drivers)
 
         story.patch(application={"hosts": {"count": 1}})
         story.broker.ends = {split: end + 3 for split, end in story.broker.ends.items()}
@@ -148,9 +149,7 @@ def test_the_only_host_that_reads_does_not_restart_before_the_lost_one_is_back()
         await story.begin(parallelism=4, application=with_policy(type="Wait", after="1m"))
         await drivers.rest("0", "1")
         lose(drivers, "1", is_marked=False)
-        await story.until(
-            lambda: [drivers.step(), degraded(story)["reason"] == "HostLost"][1], "the loss"
-        )
+        await until_told(story, drivers)
 
         story.patch(application={"image": "next"})
         await play_on(drivers, 60)

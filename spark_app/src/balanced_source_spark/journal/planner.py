@@ -378,9 +378,7 @@ class JournalPlanner(StreamPlanner):
         asked = self._options.alignment
         if asked is None:
             return None
-        # A query that ends by itself has no time to wait for splits that are read.
-        idle = asked.idle_timeout if self._targets is None else 0.0
-        return PauseAligner(max_drift=asked.max_drift, idle_timeout=idle)
+        return PauseAligner(max_drift=asked.max_drift, idle_timeout=self._idle_timeout(asked))
 
     def _is_due(self, begin: StreamOffset, end: StreamOffset) -> bool:
         # A new epoch is logged although nothing may be there to read: that acknowledges it.
