@@ -293,5 +293,12 @@ LIVES: Final = (
         host_sets=_UP_TO_THREE,
         budget=Budget(rescales=1, crashes=2, hosts=1, overdue=6),
     ),
+    replace(
+        _COMING,
+        name="hosts that do not come at first",
+        hosts=("0", "1", "2"),
+        parallelism=3,
+        budget=Budget(rescales=2, crashes=5, hosts=2, overdue=3, growths=1, old_news=2),
+    ),
 )
 """What random lives are about; larger than what can be visited whole."""

@@ -184,8 +184,11 @@ class OperatorSide:
 
     def expected(self, operator: PartId) -> list[str]:
         """Hosts with readers that have not come although others have."""
-        hosts = self.operators[operator].coordinator.state.hosts
-        if all(host.phase is not HostPhase.ACTIVE for host in hosts.values()):
+        state = self.operators[operator].coordinator.state
+        hosts = state.hosts
+        # At a first start all wait for the first host (`host_deadlines`).
+        able = (HostPhase.ACTIVE, *((HostPhase.RECOVERING,) if state.is_first_life else ()))
+        if all(host.phase not in able for host in hosts.values()):
             return []
         return [
             n

@@ -139,6 +139,21 @@ def test_hosts_of_a_new_source_wait_for_the_first_one_until_its_deadline() -> No
     check_each_once(stage)
 
 
+def test_a_first_host_that_is_overdue_moves_nothing_between_the_others() -> None:
+    """One has come, and one has not; both keep what they were given."""
+    stage = Stage(readers=3, hosts=3).topic("t", 6, end=10)
+    stage.operator_starts().discovers().registers(1)
+    before = {s: stage.state.host_of(owner) for s, owner in stage.state.owners.items()}
+
+    stage.operator.handle(HostOverdue("0"))
+
+    after = {s: stage.state.host_of(owner) for s, owner in stage.state.owners.items()}
+    kept = [split for split, host in before.items() if host != "0"]
+    assert len(kept) == 4
+    assert [after[split] for split in kept] == [before[split] for split in kept]
+    assert sorted(after) == sorted(before)
+
+
 def test_a_source_that_was_scaled_down_before_asks_for_no_one() -> None:
     stage = Stage(readers=4, hosts=2).topic("t", 8, end=10).running()
     stage.operator.handle(HostsChanged(("0",)))

@@ -334,10 +334,11 @@ class HostReports(Generic[SplitT, StateT]):
         self._context.set_readers({s: r for s, r in self._context.readers.items() if s not in gone})
 
     def _assignable(self, subtasks: Iterable[int]) -> list[int]:
-        """Readers that may be given splits now: none while the gate is closed."""
+        """Readers that may be given splits now: none before the gate has opened."""
         state = self.state
-        is_closed = bool(recovery.waiting_for(state))
-        return [s for s in subtasks if self._is_assignable(state.host_of(s)) and not is_closed]
+        if recovery.is_at_gate(state):
+            return []
+        return [s for s in subtasks if self._is_assignable(state.host_of(s))]
 
     def _is_assignable(self, host: str) -> bool:
         return self.state.hosts[host].is_assignable and host not in self._context.silent

@@ -56,13 +56,23 @@ class Recovery(Generic[SplitT]):
     guessed: frozenset[SplitId] | None
 
 
-def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
-    """Return the hosts that keep the gate closed for registered hosts; empty if no host waits."""
-    phases = {name: host.phase for name, host in state.hosts.items()}
+def is_at_gate(state: CoordinatorState[SplitT]) -> bool:
+    """Whether all hosts that have registered are behind the gate, so no one reads.
+
+    Nothing is dealt then, also not in the turn that opens the gate: a host that has not come would
+    be the only one to get something.
+    """
+    phases = {host.phase for host in state.hosts.values()}
     # Beside an active host a recovery is partial: it gives the host what it owns, and waits for
     # no one.
-    if HostPhase.RECOVERING not in phases.values() or HostPhase.ACTIVE in phases.values():
+    return HostPhase.RECOVERING in phases and HostPhase.ACTIVE not in phases
+
+
+def waiting_for(state: CoordinatorState[SplitT]) -> tuple[str, ...]:
+    """Return the hosts that keep the gate closed for registered hosts; empty if no host waits."""
+    if not is_at_gate(state):
         return ()
+    phases = {name: host.phase for name, host in state.hosts.items()}
     # No one can hold anything at a first start, so a host that cannot start delays no other. After
     # a loss, a host that is not there yet may hold splits.
     first = next(iter(state.hosts))
