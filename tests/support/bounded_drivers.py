@@ -83,6 +83,12 @@ class Ending(Drivers):
         """Return the state of each host's application."""
         return {SOURCE.host_of(name): self._state(name) for name in running(self.story)}
 
+    def images(self) -> dict[str, str]:
+        """Return the image of each host's application."""
+        find = self.story.server.find
+        found = {n: find(KUBEFLOW_APPLICATION, NAMESPACE, n) or {} for n in running(self.story)}
+        return {SOURCE.host_of(n): str(a["spec"]["image"]) for n, a in found.items()}
+
 
 def bounded_source() -> dict[str, Any]:
     """Return the source of a spec that ends at the newest records."""

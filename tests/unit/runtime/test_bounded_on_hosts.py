@@ -169,6 +169,22 @@ def test_changed_settings_after_a_host_has_ended_leave_nothing_unread(
     played(play)
 
 
+def test_changed_settings_reach_a_host_that_reads_beside_one_that_has_ended() -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, WAIT)
+        await play_on(drivers, 10)
+        story.patch(application={"image": "shop/orders:next"})
+        await play_on(drivers, 60)
+
+        assert drivers.images() == {"0": "shop/orders:next", "1": "shop/orders:next"}
+        assert not drivers.ended["0"], "it had to read on until its end first"
+        assert drivers.launched["0"] == 2
+        await until_finished(story, drivers)
+        drivers.check_each_once()
+
+    played(play)
+
+
 @pytest.mark.parametrize("readers", [2, 3, 6])
 def test_a_rescale_after_a_host_has_ended_leaves_nothing_unread(readers: int) -> None:
     async def play(story: Story) -> None:

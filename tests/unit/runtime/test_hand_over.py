@@ -110,7 +110,7 @@ def test_hosts_that_need_a_restart_at_once_do_not_replace_each_other(clock: Cloc
 @pytest.mark.parametrize("silent", ["0", "1"])
 def test_a_silent_host_neither_hands_over_nor_takes_over(silent: str) -> None:
     hand_over = HandOver(60.0, lambda: None)
-    assert hand_over.begin("0", STATE, others=("1",), silent={silent}) is None
+    assert hand_over.begin("0", STATE, others=("1",), absent={silent}) is None
 
 
 def test_a_host_that_does_not_let_go_in_time_restarts_all_the_same(clock: Clock) -> None:

@@ -13,6 +13,7 @@ from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.hosts import hosts_done
 from balanced_source_operator.controller.restarts import Hold, after_hosts
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.identity import Identity
@@ -125,7 +126,8 @@ class Fleet:
                     host,
                     coordinator.state,
                     others=others,
-                    silent=coordinator.silent_hosts,
+                    # One that has read everything has nothing to hand over, and is not there.
+                    absent=coordinator.silent_hosts | hosts_done(self._last),
                     second=_second(host, desired),
                 ),
             )
@@ -201,11 +203,13 @@ class Fleet:
         coordinator: SourceCoordinator[Any, Any],
     ) -> Hold | None:
         """Return which other hosts come before a host that runs; None if it is its turn."""
+        # A host that has not run for long, whatever its settings are, would be waited for without
+        # end; so would one that has read its bounded splits.
+        passed = desired.skipped_hosts | hosts_done(self._last)
         first = [
             other
             for other in others
-            # It has not run for long, whatever its settings are: the others would wait for ever.
-            if other not in desired.skipped_hosts
+            if other not in passed
             and not (
                 self._runs(other)
                 and self._of(other).has_adopted(coordinator)

@@ -93,7 +93,7 @@ class HandOver:
         state: CoordinatorState[Any],
         *,
         others: Collection[str],
-        silent: AbstractSet[str] = frozenset(),
+        absent: AbstractSet[str] = frozenset(),
         second: str | None = None,
     ) -> Hold | None:
         """Return which hand-over a restart waits for; None if the host restarts at once.
@@ -106,20 +106,21 @@ class HandOver:
             state: of the coordinator.
             others: hosts beside it that the spec asks for. One that is to leave takes over nothing:
                 both would wait for each other.
-            silent: hosts that have not reported for long: they neither hand over nor take over.
+            absent: hosts that have not reported for long, or have ended: they neither hand over nor
+                take over.
             second: host that is started to read its splits; None if there is to be none.
         """
         self._asking.add(host)
         # A host that did not let go in time may hang: it restarts, and is not waited for a second
         # time.
-        if host == self._given_up or host in silent or not _answers(state.hosts.get(host)):
+        if host == self._given_up or host in absent or not _answers(state.hosts.get(host)):
             return None
         if second is None and not state.hosts[host].acknowledged_epoch:
             return None
         # Two that replaced each other would both wait without end.
         if self.host not in (None, host):
             return after_hosts([str(self.host)], broken=())
-        if not _has_successor(state, set(others) - silent, second):
+        if not _has_successor(state, set(others) - absent, second):
             if second is None:
                 return None
             # However long it takes: the second application is there so that reading never stops.
