@@ -254,8 +254,8 @@ _FIRST: Final = (
         name="the gate is always open",
         rule="rule 7, gate",
         where="coordinator.recovery:waiting_for",
-        old="if HostPhase.RECOVERING not in",
-        new="if True or HostPhase.RECOVERING not in",
+        old="if not is_at_gate(state)",
+        new="if True or not is_at_gate(state)",
         setting=_HOSTS_BEFORE,
     ),
     Mutant(
