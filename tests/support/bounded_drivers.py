@@ -83,6 +83,12 @@ class Ending(Drivers):
         """Return the state of each host's application."""
         return {SOURCE.host_of(name): self._state(name) for name in running(self.story)}
 
+    def uids(self, host: str) -> dict[str, str]:
+        """Return the uid of each application of a host, by its name."""
+        found = self.story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)
+        named = {m["metadata"]["name"]: str(m["metadata"]["uid"]) for m in found}
+        return {n: uid for n, uid in named.items() if SOURCE.host_of(n) == host}
+
     def images(self) -> dict[str, str]:
         """Return the image of each host's application."""
         find = self.story.server.find

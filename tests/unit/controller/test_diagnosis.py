@@ -121,7 +121,12 @@ def test_an_application_whose_host_got_splits_after_its_end_is_started_again(
     """Its last report may still come, and say that these splits are read as well."""
     application = spark_application(state="COMPLETED")
     wanted = Wanted(
-        base="orders", spec_hash="h", may_start=True, may_end=True, is_unread=True, has_news=True
+        base="orders",
+        spec_hash="h",
+        may_start=True,
+        may_end=True,
+        is_unread=True,
+        may_read_more=True,
     )
     seen = Sightings().looked([application], now=NOW)
 

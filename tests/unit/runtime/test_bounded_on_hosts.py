@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from balanced_source_operator.resources.kinds import CONFIG_MAP
 from support.bounded_drivers import Ending, bounded_source, condition
-from support.cluster_story import Story
+from support.cluster_story import NAMESPACE, Story
 from support.host_drivers import application
-from support.lost_hosts import play_on, roles, with_policy
+from support.lost_hosts import SOURCE, play_on, roles, with_policy
 from support.played_story import played
 
 WAIT = {"type": "Wait", "after": "1m"}
@@ -33,6 +34,14 @@ async def half_read(story: Story, policy: dict[str, Any], **spec: Any) -> Ending
     )
     await story.until(lambda: [drivers.step(), drivers.ended["1"]][1], "host 1 to end")
     return drivers
+
+
+async def lose_state(story: Story, drivers: Ending) -> None:
+    await play_on(drivers, 10)
+    await story.operators.pop().stop()
+    story.server.remove(CONFIG_MAP, NAMESPACE, SOURCE.documents.state)
+    story.start_operator()
+    await play_on(drivers, 10)
 
 
 def test_a_host_that_is_added_reads_the_splits_that_another_host_still_lets_go_of() -> None:
@@ -88,6 +97,39 @@ def test_a_new_operator_does_not_take_a_host_that_has_ended_for_lost() -> None:
         await until_finished(story, drivers)
         assert drivers.launched == {"0": 1, "1": 1}
         drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_host_that_has_ended_starts_again_if_the_state_is_lost(policy: dict[str, Any]) -> None:
+    """Only its Spark checkpoint tells what it has read."""
+
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, policy)
+        await lose_state(story, drivers)
+
+        await until_finished(story, drivers)
+        assert condition(story, "Degraded")[0] == "False"
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_program_that_always_ends_at_once_is_not_started_without_end() -> None:
+    async def play(story: Story) -> None:
+        drivers = await half_read(story, WAIT)
+        drivers.absent.add("1")
+        await lose_state(story, drivers)
+        started = set[str]()
+        for _ in range(60):
+            await play_on(drivers, 10)
+            for name, uid in drivers.uids("1").items():
+                started.add(uid)
+                drivers.complete(name)
+
+        assert len(started) == 4
+        assert condition(story, "Degraded") == ("True", "ApplicationEnded")
 
     played(play)
 

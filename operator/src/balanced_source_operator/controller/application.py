@@ -61,7 +61,8 @@ class Wanted:
         may_end: whether the application is expected to complete.
         is_unread: whether its source ends, and the splits of its host were not read to their end as
             far as reports tell.
-        has_news: whether the host was given some of these splits, and has not adopted them.
+        may_read_more: whether another start may read them: the host was given some of them and has
+            not adopted them, or only its next driver can tell what it has read.
         max_failures: failures in a row after which it is not started again; None for no limit.
         may_start: whether an assignment is published, so that readers would find one.
         turn: which other hosts of the source a restart waits for, because hosts take turns; None if
@@ -83,7 +84,7 @@ class Wanted:
     may_start: bool
     may_end: bool = False
     is_unread: bool = False
-    has_news: bool = False
+    may_read_more: bool = False
     max_failures: int | None = None
     turn: Hold | None = None
     settings: Settings = field(default_factory=dict)
@@ -339,14 +340,14 @@ def _watch(
         return replace(passing, problem=passing.problem or found)
     if state is ApplicationState.FINISHED and wanted.is_unread and found is None:
         left = UNREAD_PATIENCE - in_state
-        if wanted.has_news:
+        if wanted.may_read_more:
             return _starts_again(application, left=left)
         return _ended_early(name, left=left)
     return Decision(state=state, name=name, problem=found)
 
 
 def _starts_again(application: Manifest, *, left: float) -> Decision:
-    """The program ended in order, before its host was given splits.
+    """The program ended in order, before its host was given splits or before the state was lost.
 
     It may also have adopted and read them, with a report that is still to be seen.
     """
@@ -358,7 +359,7 @@ def _starts_again(application: Manifest, *, left: float) -> Decision:
         name=name,
         delete=(application,),
         reason=Reason.REPLACING_APPLICATION,
-        message=f"{name} has ended: it is started again to read splits that its host got since",
+        message=f"{name} has ended, and its host may have splits to read: it is started again",
     )
 
 

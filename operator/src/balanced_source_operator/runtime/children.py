@@ -59,6 +59,9 @@ from balanced_source_operator.spec.hosts import readers_per_host
 _OF_HOSTS = (Reason.OWNER_REFERENCE_MISSING,)
 """Problems that each host has for itself."""
 
+_EARLY_ENDS = 3
+"""Applications in a row that may end without a micro-batch before only the user can help."""
+
 _SOON = 5.0
 """Seconds until something that no one tells us about is looked for again."""
 
@@ -82,6 +85,7 @@ class Children:
         self._seen = Sightings()
         self._settings = NewestSettings()
         self._failures = 0
+        self._early_ends: frozenset[str] = frozenset()
         self._holding = Holding()
         self._former = FormerApplication()
 
@@ -151,6 +155,7 @@ class Children:
         has_ended = decision.state is ApplicationState.FINISHED and _ends(desired)
         decision = replace(decision, is_done=has_ended and not wanted.is_unread)
         self._failures = _failures_in_row(decision, self._failures)
+        self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
             await self._create(desired, decision.create, host)
@@ -281,7 +286,7 @@ class Children:
         needs_driver: bool,
     ) -> Wanted:
         application, conf = desired.spec.application, self._conf(desired)
-        is_unread, has_news = self._left(desired, coordinator)
+        is_unread, may_read_more = self._left(desired, coordinator)
         return Wanted(
             base=self._identity.base,
             spec_hash=self._settings.of(application, conf).hash(self._identity),
@@ -292,7 +297,7 @@ class Children:
             secrets=desired.needed_secrets,
             may_end=_may_end(desired) or self._leaves(coordinator),
             is_unread=is_unread,
-            has_news=has_news,
+            may_read_more=may_read_more,
             # Only a drain attempt releases the splits of a lost host, so no limit of restarts holds
             # it up.
             max_failures=None
@@ -306,7 +311,7 @@ class Children:
     def _left(
         self, desired: Desired, coordinator: SourceCoordinator[Any, Any] | None
     ) -> tuple[bool, bool]:
-        """Return whether an ended host has splits to read, and whether it got some of them since.
+        """Return whether an ended host has splits to read, and whether another start may read them.
 
         Only a source that ends has hosts that may end. The only host of one has read everything
         when the source is finished.
@@ -318,12 +323,25 @@ class Children:
         if coordinator.enumerator.is_finished():
             return False, False
         state, host = coordinator.state, self._identity.host
+        left = unread(state, coordinator.source, host)
+        may_help = len(self._early_ends) < _EARLY_ENDS
+        # Since the state was lost, only its Spark checkpoint tells what the host has read.
+        if left is None:
+            return True, may_help and not state.is_first_life
         if len(state.hosts) == 1:
             return True, False
-        left = unread(state, coordinator.source, host)
-        if left is None:
-            return True, False
-        return bool(left), not left.isdisjoint(state.tracker.epochs())
+        return bool(left), may_help and not left.isdisjoint(state.tracker.epochs())
+
+    def _note_end(
+        self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None
+    ) -> None:
+        """Remember applications that ended in order and are replaced, until one gets somewhere."""
+        if self._applications and coordinator is not None and self.has_adopted(coordinator):
+            self._early_ends = frozenset()
+            return
+        ended = (a for a in decision.delete if state_of(a) is ApplicationState.FINISHED)
+        # By uid: it takes more than one turn until an application is gone.
+        self._early_ends |= {a["metadata"]["uid"] for a in ended}
 
     def _conf(self, desired: Desired) -> Mapping[str, str]:
         return desired.conf_or(self._env.settings.spark_conf)
