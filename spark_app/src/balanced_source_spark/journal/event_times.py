@@ -1,6 +1,7 @@
 """What a task does with the event times of its records, where splits are aligned."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from balanced_source.api import SplitId
@@ -8,6 +9,29 @@ from balanced_source.errors import ContractViolationError
 from balanced_source.reader.keeping import kept
 
 Sink = Callable[[Any, int | None], None]
+
+
+class Unaligned:
+    """Splits are not aligned: records pass as they come.
+
+    Args:
+        sink: gets the records.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.on_record = sink
+        self.kept_back: AbstractSet[SplitId] = frozenset()
+
+    def on_split(self, split_id: SplitId) -> None:
+        """The next record is of this split."""
+
+    def take(self) -> Iterable[SplitId]:
+        """Return no split: none is kept back."""
+        return ()
+
+    def known(self) -> Mapping[SplitId, int]:
+        """Return no times."""
+        return {}
 
 
 class EventTimes:

@@ -26,7 +26,7 @@ from balanced_source_adapters.mistakes import package_of
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.readers import ReadersHalf
 from balanced_source_spark.journal.buffer import Buffer
-from balanced_source_spark.journal.event_times import EventTimes
+from balanced_source_spark.journal.event_times import EventTimes, Unaligned
 from balanced_source_spark.journal.exactness import (
     check_emitted,
     check_forward,
@@ -87,10 +87,15 @@ class Reading:
             half.rows, query.schema, schema=partial(half.schema, query.read)
         )
         self._moved: set[SplitId] = set()
-        self._times = None if share.beyond is None else EventTimes(share.beyond, self.buffer.add)
+        self._times = (
+            Unaligned(self.buffer.add)
+            if share.beyond is None
+            else EventTimes(share.beyond, self.buffer.add)
+        )
         self._output = SplitOutputs[Any](
-            self.buffer.add if self._times is None else self._times.on_record,
-            on_split=self._moved.add if self._times is None else self._note_split,
+            self._times.on_record,
+            # Of each record: without alignment it costs one call.
+            on_split=self._moved.add if share.beyond is None else self._note_split,
             on_release=self._note_end,
             on_flush=self._flush,
         )
@@ -178,7 +183,11 @@ class Reading:
             self._empty = 0
             if self._has_ended:
                 self.settle()
-            elif self.has_stops or self._times is not None or (self._moved and before < CHECKED):
+            elif (
+                self.has_stops
+                or self._share.beyond is not None
+                or (self._moved and before < CHECKED)
+            ):
                 self._settle_moved()
             elif self.buffer.count // SETTLE > before // SETTLE:
                 self.settle()
@@ -205,8 +214,7 @@ class Reading:
 
     def _note_split(self, split_id: SplitId) -> None:
         self._moved.add(split_id)
-        if self._times is not None:
-            self._times.on_split(split_id)
+        self._times.on_split(split_id)
 
     def _flush(self) -> None:
         self._take()
@@ -214,16 +222,13 @@ class Reading:
 
     def _take(self) -> None:
         """Take what the poll has brought, but let go of splits beyond the aligned time."""
-        for split_id in self._times.take() if self._times is not None else ():
+        for split_id in self._times.take():
             self._moved.discard(split_id)
             if split_id in self._left:
                 self._left.discard(split_id)
                 # A reader may have ended it with the records that are kept back.
                 if self._reader.snapshot_split(split_id) is not None:
                     self._reader.remove_splits([split_id])
-
-    def _is_kept_back(self, split_id: SplitId) -> bool:
-        return self._times is not None and split_id in self._times.kept_back
 
     def _settle_moved(self) -> None:
         """Do the same for the splits of which the newest poll brought records.
@@ -266,7 +271,6 @@ class Reading:
         # replay.
         check_moves(starts, moved)
         self._check_unmoved(moved)
-        times = self._times.known() if self._times is not None else {}
         return JournalRecord(
             key=self._share.key,
             # Only of splits that moved: a replay need not open the others.
@@ -274,14 +278,14 @@ class Reading:
             ends=dict(sorted(moved.items())),
             finished=frozenset(self._finished),
             # What is kept back because of its time is left for another micro-batch, too.
-            has_more=has_more or (self._times is not None and bool(self._times.kept_back)),
+            has_more=has_more or bool(self._times.kept_back),
             records=self.buffer.count,
             behind={
                 s: millis
                 for s, millis in sorted(checked_millis(self._reader).items())
                 if s in self._left
             },
-            times=times,
+            times=self._times.known(),
         )
 
     def check_exact(self) -> None:
@@ -323,7 +327,7 @@ class Reading:
 
     def _note_end(self, split_id: SplitId) -> None:
         """Note where a split ends: the snapshots after this one do not have it any more."""
-        if self._is_kept_back(split_id):
+        if split_id in self._times.kept_back:
             return
         for split in self._reader.snapshot_state(1):
             if split.split_id == split_id:
