@@ -205,6 +205,15 @@ READERS_MISSING: Final = (
     "Readers have not registered in time. Nothing is assigned to them until they do.",
     "See the log of the driver's pod.",
 )
+EXECUTORS_MISSING: Final = (
+    "ExecutorsMissing",
+    ReasonKind.OPERATION,
+    "The driver has had no executor for two minutes, so nothing is read.",
+    (
+        "See the executors' pods (label `spark-role=executor`), and the quotas and nodes of the"
+        " namespace."
+    ),
+)
 DISCOVERY_FAILED: Final = (
     "DiscoveryFailed",
     ReasonKind.OPERATION,

@@ -41,6 +41,7 @@ class Reason(ExplainedReason):
     HOST_LOST = operation_reasons.HOST_LOST
     DRIVER_SILENT = operation_reasons.DRIVER_SILENT
     READERS_MISSING = operation_reasons.READERS_MISSING
+    EXECUTORS_MISSING = operation_reasons.EXECUTORS_MISSING
     DISCOVERY_FAILED = operation_reasons.DISCOVERY_FAILED
     OWNER_REFERENCE_MISSING = operation_reasons.OWNER_REFERENCE_MISSING
     APPLICATION_STATE_WRONG = operation_reasons.APPLICATION_STATE_WRONG

@@ -18,10 +18,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from balanced_source.api import Problem
+from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.options import PATIENCE
 
 _LOOK: Final = 0.2
+
+AGAIN: Final = 15.0
+"""Seconds after which executors that are still missing are asked for once more.
+
+Spark replaces one that ends only as long as its own target says so, which others may have lowered.
+"""
+
+PATIENCE_WITHOUT: Final = 120.0
+"""Seconds without any executor after which people are told: a node may have to start first."""
+
+KEY: Final = ("executors",)
+"""Of the problem that no executor is there."""
 
 log = get_logger(__name__)
 
@@ -41,9 +55,13 @@ class Board:
 
     def read(self, name: str) -> int:
         """0 while nothing was posted."""
+        return self.known(name) or 0
+
+    def known(self, name: str) -> int | None:
+        """None while nothing was posted."""
         with contextlib.suppress(OSError, ValueError):
             return int((self.folder / name).read_text())
-        return 0
+        return None
 
 
 class AdoptionGate:
@@ -53,6 +71,7 @@ class AdoptionGate:
         self._board = board
         self._patience = patience
         self._asked: dict[int, float] = {}
+        self._without_since: float | None = None
 
     def __call__(self, *, adopted: int, wanted: int) -> bool:
         # Nothing is adopted yet: there is no former number of readers to continue with.
@@ -77,6 +96,24 @@ class AdoptionGate:
         """A micro-batch with so many readers is in the offset log."""
         if self._board is not None and adopted != self._board.read("adopted"):
             self._board.post("adopted", adopted)
+
+    def problem(self) -> Problem | None:
+        """Return what is wrong if no executor is there for long: then no micro-batch can end."""
+        board = self._board
+        # Nobody counts them in local mode, in a program of the user's own, or if Spark decides.
+        if board is None or board.known("executors") != 0 or not board.read("adopted"):
+            self._without_since = None
+            return None
+        now = time.monotonic()
+        self._without_since = self._without_since or now
+        if now - self._without_since < PATIENCE_WITHOUT:
+            return None
+        message = (
+            f"no executor has been registered for {PATIENCE_WITHOUT:.0f} s, so nothing is read: see"
+            " the pods with the label spark-role=executor, and the quotas and nodes of the"
+            " namespace"
+        )
+        return Problem(reason=Reason.EXECUTORS_MISSING, message=message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +175,8 @@ class ExecutorScaler:
             1, int(conf.get("spark.executor.cores", "1")) // int(conf.get("spark.task.cpus", "1"))
         )
         self._is_elastic = conf.get("spark.dynamicAllocation.enabled", "false").lower() == "true"
-        self._requested = 0
+        self._requested, self._requested_at = 0, float("-inf")
+        self._counted: int | None = None
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -175,11 +213,24 @@ class ExecutorScaler:
         )
         if step.ready != self._board.read("ready"):
             self._board.post("ready", step.ready)
-        if step.total is not None and step.total != self._requested:
-            log.info("asking for executors", total=step.total, readers=wanted)
-            self._request(step.total)
+        self._count(len(ids))
+        if step.total is not None:
+            self._ask_for(step.total, wanted)
         elif step.surplus:
             self._give_back(sorted(ids, key=int)[-step.surplus :], total=len(ids) - step.surplus)
+
+    def _count(self, executors: int) -> None:
+        # With dynamic allocation a query that waits has none, and that is right.
+        if not self._is_elastic and executors != self._counted:
+            self._board.post("executors", executors)
+            self._counted = executors
+
+    def _ask_for(self, total: int, readers: int) -> None:
+        if total != self._requested:
+            log.info("asking for executors", total=total, readers=readers)
+        elif time.monotonic() - self._requested_at < AGAIN:
+            return
+        self._request(total)
 
     def _ids(self) -> list[str]:
         ids = self._context.getExecutorIds()
@@ -188,21 +239,22 @@ class ExecutorScaler:
     def _request(self, total: int) -> None:
         empty = getattr(getattr(self._jvm, "scala.collection.immutable.Map$"), "MODULE$").empty()
         self._context.requestTotalExecutors(total, 0, empty)
-        self._requested = total
+        self._requested, self._requested_at = total, time.monotonic()
 
     def _give_back(self, ids: list[str], *, total: int) -> None:
-        """Lower the target first: else what is ended is started again.
+        """End the executors, then set the target.
 
-        Ended ids stay listed for some seconds.
+        Spark lowers its target by one for each executor that it is told to end. Set before, the
+        target would be too low then, and an executor that fails later would not be replaced.
         """
         # Ended executors stay listed for some seconds, and must not be given back twice.
         if self._requested == total:
             return
         log.info("giving executors back", executors=ids)
-        self._request(total)
         listed = self._jvm.java.util.ArrayList()
         for each in ids:
             listed.add(each)
         self._context.killExecutors(
             self._jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toSeq()
         )
+        self._request(total)

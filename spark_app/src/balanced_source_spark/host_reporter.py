@@ -17,12 +17,13 @@ from balanced_source.errors import (
 )
 from balanced_source.host import ReaderHost, handed_on
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark import checkpoints
+from balanced_source_spark import checkpoints, executors
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.claims import HEARTBEAT_INTERVAL, LOOK_EVERY, ClaimWatch
 from balanced_source_spark.driver_calls import DriverCalls
+from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts
@@ -76,6 +77,7 @@ class HostReporter:
     _failure: BalancedSourceError | None
     _first: StreamOffset | None
     _former_hosts: tuple[str, ...]
+    _gate: AdoptionGate
     _host: ReaderHost | None
     _instance: Instance
     _is_closed: bool
@@ -138,6 +140,8 @@ class HostReporter:
         """Write one report; returns what it says of progress, or None if it was not written."""
         with self._lock:
             host, progress, self._is_urgent = self._host, self._progress, False
+            # Here, because nothing is planned while a micro-batch waits for executors.
+            self._problems.set(executors.KEY, self._gate.problem())
             problems = tuple(self._problems)
         if host is None or self._is_closed or not self._write(host, sequence, progress, problems):
             return None

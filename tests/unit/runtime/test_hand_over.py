@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.controller.restarts import SECOND_APPLICATION
+from balanced_source_operator.controller.restarts import FIRST_MICRO_BATCH, SECOND_APPLICATION
 from balanced_source_operator.runtime import hand_over as module
 from balanced_source_operator.runtime.hand_over import STEADY, HandOver, Roll
 
@@ -105,6 +105,21 @@ def test_hosts_that_need_a_restart_at_once_do_not_replace_each_other(clock: Cloc
 
     assert restarted == ["0", "1"]
     assert len(woken) < 6
+
+
+def test_a_host_in_its_first_micro_batch_hands_its_splits_over_after_that(clock: Clock) -> None:
+    hand_over = HandOver(60.0, lambda: None)
+    fresh = replace(STATE, hosts={**STATE.hosts, "0": FRESH}, owners={("a",): 0, ("b",): 1})
+    held: list[object] = []
+    for seconds in (0.0, 59.0, 1.0):
+        clock.now += seconds
+        hand_over.note_turn()
+        held.append(hand_over.begin("0", fresh, others=("1",)))
+        hand_over.note_end(known={"0", "1"}, present={"0", "1"})
+
+    assert held == [FIRST_MICRO_BATCH, FIRST_MICRO_BATCH, None]
+    assert hand_over.begin("0", fresh, others=()) is None
+    assert hand_over.begin("0", replace(fresh, owners={("b",): 1}), others=("1",)) is None
 
 
 @pytest.mark.parametrize("silent", ["0", "1"])

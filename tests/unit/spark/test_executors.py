@@ -96,6 +96,7 @@ class Cluster:
     def __init__(self, conf: Mapping[str, str], *, master: str = "k8s://here") -> None:
         self.calls: list[int | list[str]] = []
         self.executors: list[str] = []
+        self.target = 0
         self._looks: list[Callable[[], None]] = []
         self._conf, self._master = conf, master
 
@@ -111,8 +112,8 @@ class Cluster:
         context = SimpleNamespace(
             master=lambda: self._master,
             getExecutorIds=self._ids,
-            requestTotalExecutors=lambda total, _local, _tasks: self.calls.append(total),
-            killExecutors=self.calls.append,
+            requestTotalExecutors=self._request,
+            killExecutors=self._kill,
         )
         map_class = SimpleNamespace(**{"MODULE$": SimpleNamespace(empty=dict)})
         converters = SimpleNamespace(asScala=lambda ids: SimpleNamespace(toSeq=lambda: list(ids)))
@@ -126,6 +127,15 @@ class Cluster:
         java_context = SimpleNamespace(sc=lambda: context)
         spark = SimpleNamespace(_jsc=java_context, _jvm=jvm, getConf=lambda: self._conf)
         return SimpleNamespace(sparkContext=spark)
+
+    def _request(self, total: int, _local: int, _tasks: object) -> None:
+        self.calls.append(total)
+        self.target = total
+
+    def _kill(self, ids: list[str]) -> None:
+        self.calls.append(ids)
+        # `SparkContext.killExecutors` adjusts the target, so that none is replaced
+        self.target = max(0, self.target - len(ids))
 
     def _ids(self) -> Any:
         ids = [*self.executors]
@@ -187,17 +197,63 @@ def test_missing_executors_are_requested_once(board: Board) -> None:
 
 
 def test_the_newest_executors_are_given_back_once(board: Board) -> None:
-    """The target is lowered first: Spark would start again what is ended.
-
-    Ended ones stay listed for a while.
-    """
+    """Ended ones stay listed for a while."""
     cluster = Cluster(CORES)
     fewer = state(cluster, board, 3, 3, ["8", "11", "10", "9"])
 
     cluster.run(board, fewer, fewer)
 
-    assert cluster.calls == [2, ["10", "11"]]
+    assert cluster.calls == [["10", "11"], 2]
+    assert cluster.target == 2, "Spark replaces one that fails later"
     assert board.read("ready") == 8
+
+
+def test_executors_that_are_still_missing_are_asked_for_once_more(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executors, "AGAIN", 0.0)
+    cluster = Cluster(CORES)
+    fewer = state(cluster, board, 2, 2, ["8", "9"])
+    none_left = state(cluster, board, 2, 2, [])
+
+    cluster.run(board, fewer, none_left, none_left)
+
+    assert cluster.calls == [["9"], 1, 1, 1]
+    assert board.known("executors") == 0
+
+
+@pytest.mark.parametrize(
+    ("posted", "is_told"),
+    [
+        ({"executors": 0, "adopted": 2}, True),
+        ({"executors": 1, "adopted": 2}, False),
+        ({"executors": 0}, False),
+        ({"adopted": 2}, False),
+    ],
+    ids=["none", "one", "before the first micro-batch", "not counted"],
+)
+def test_a_driver_without_executors_is_told_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posted: Mapping[str, int], *, is_told: bool
+) -> None:
+    board, clock = Board(tmp_path), iter([10.0, 129.0, 131.0])
+    monkeypatch.setattr(executors, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    gate = AdoptionGate(board)
+    for name, number in posted.items():
+        board.post(name, number)
+
+    found = [gate.problem() for _ in range(3)]
+
+    assert [problem is not None for problem in found] == [False, False, is_told]
+    board.post("executors", 1)
+    assert gate.problem() is None
+
+
+def test_a_query_with_dynamic_allocation_may_have_no_executor(board: Board) -> None:
+    cluster = Cluster({**CORES, "spark.dynamicAllocation.enabled": "true"})
+
+    cluster.run(board, state(cluster, board, 2, 2, []))
+
+    assert board.known("executors") is None
 
 
 def test_the_adopted_readers_count_while_no_number_is_wanted(board: Board) -> None:

@@ -38,6 +38,13 @@ OTHER_HOSTS = Hold(
 )
 """It hands its splits over to hosts that read already."""
 
+FIRST_MICRO_BATCH = Hold(
+    Reason.REPLACING_APPLICATION,
+    "It restarts when it has completed its first micro-batch and the other hosts have taken over"
+    " its splits",
+)
+"""It was just given splits, which others have let go of: it can hand them over after that."""
+
 SECOND_APPLICATION = Hold(
     Reason.REPLACING_APPLICATION,
     "It restarts when a second application with the new settings has taken over its splits",

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source_operator.controller.restarts import (
+    FIRST_MICRO_BATCH,
     OTHER_HOSTS,
     SECOND_APPLICATION,
     Hold,
@@ -75,6 +76,7 @@ class HandOver:
         self._wake = wake
         self._since = 0.0
         self._asking: set[str] = set()
+        self._fresh: dict[str, float] = {}
         self._given_up: str | None = None
         self.roll = STEADY
 
@@ -98,8 +100,8 @@ class HandOver:
     ) -> Hold | None:
         """Return which hand-over a restart waits for; None if the host restarts at once.
 
-        It restarts at once if no other host could read its splits, or if it has not completed a
-        micro-batch: then it cannot let go of any, and reads nothing yet.
+        It restarts at once if no other host could read its splits, or if it has none. Before its
+        first micro-batch has ended it cannot let go of any.
 
         Args:
             host: that is to restart.
@@ -116,7 +118,7 @@ class HandOver:
         if host == self._given_up or host in absent or not _answers(state.hosts.get(host)):
             return None
         if second is None and not state.hosts[host].acknowledged_epoch:
-            return None
+            return self._first_micro_batch(host, state, set(others) - absent)
         # Two that replaced each other would both wait without end.
         if self.host not in (None, host):
             return after_hosts([str(self.host)], broken=())
@@ -135,6 +137,18 @@ class HandOver:
             return None
         return OTHER_HOSTS if second is None else SECOND_APPLICATION
 
+    def _first_micro_batch(
+        self, host: str, state: CoordinatorState[Any], others: Collection[str]
+    ) -> Hold | None:
+        has_splits = not frozenset(state.subtasks_of(host)).isdisjoint(state.owners.values())
+        if not has_splits or not _has_successor(state, others, None):
+            return None
+        now = time.monotonic()
+        # Not longer than for a hand-over: it may be what hangs.
+        if now - self._fresh.setdefault(host, now) >= self._patience:
+            return None
+        return FIRST_MICRO_BATCH
+
     def note_end(self, *, known: AbstractSet[str], present: AbstractSet[str]) -> None:
         """End a turn: a host whose application is gone, or that restarts no more, is wanted again.
 
@@ -145,6 +159,7 @@ class HandOver:
         # It has restarted, or need not any more: its next restart gets the whole patience again.
         if self._given_up not in self._asking:
             self._given_up = None
+        self._fresh = {host: since for host, since in self._fresh.items() if host in self._asking}
         # It has let go and left the state; wanted before its application is gone, it would get
         # splits that the stopping driver cannot read.
         is_stopping = self.host in present and self.host not in known
