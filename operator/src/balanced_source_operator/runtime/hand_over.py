@@ -140,8 +140,7 @@ class HandOver:
     def _first_micro_batch(
         self, host: str, state: CoordinatorState[Any], others: Collection[str]
     ) -> Hold | None:
-        has_splits = not frozenset(state.subtasks_of(host)).isdisjoint(state.owners.values())
-        if not has_splits or not _has_successor(state, others, None):
+        if not _gets_splits(state, host) or not _has_successor(state, others, None):
             return None
         now = time.monotonic()
         # Not longer than for a hand-over: it may be what hangs.
@@ -170,6 +169,12 @@ class HandOver:
         if roll != self.roll:
             self.roll = roll
             self._wake()
+
+
+def _gets_splits(state: CoordinatorState[Any], host: str) -> bool:
+    """Whether a host has splits, or others let go of some that it may get."""
+    is_owner = not frozenset(state.subtasks_of(host)).isdisjoint(state.owners.values())
+    return is_owner or any(revocation.host != host for revocation in state.revoking.values())
 
 
 def _is_reading(host: HostState) -> bool:
