@@ -9,19 +9,21 @@ BalancedSource be deleted while no operator runs.
 
 import dataclasses
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import kopf
 from kopf import OperatorRegistry
 
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
-from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.spec import GROUP
 
+OnSource: TypeAlias = Callable[[str | None, Mapping[str, Any]], None]
+"""Gets the event and the BalancedSource; the event of one that was listed is None."""
 
-def build_registry(supervisor: Supervisor) -> OperatorRegistry:
-    """Handlers that feed `supervisor`."""
+
+def build_registry(tell: OnSource) -> OperatorRegistry:
+    """Handlers that tell of sources."""
     registry = OperatorRegistry()
 
     @kopf.on.startup(registry=registry)
@@ -39,7 +41,7 @@ def build_registry(supervisor: Supervisor) -> OperatorRegistry:
         BALANCED_SOURCE.group, BALANCED_SOURCE.version, BALANCED_SOURCE.plural, registry=registry
     )
     async def on_source(event: kopf.RawEvent, **_: Any) -> None:
-        supervisor.on_source(event["type"], event["object"])
+        tell(event["type"], event["object"])
 
     return registry
 

@@ -5,7 +5,7 @@ Wires everything, elects a leader if asked to, runs until it is told to stop.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
@@ -17,14 +17,16 @@ from kubernetes_asyncio.client import ApiClient, Configuration
 from prometheus_client import start_http_server
 
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
-from balanced_source_operator.handlers import build_registry
+from balanced_source_operator.handlers import OnSource, build_registry
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
-from balanced_source_operator.kube.cached import CachedApi, informers_for
+from balanced_source_operator.kube.cached import CachedApi
 from balanced_source_operator.kube.client import KubernetesClient
-from balanced_source_operator.kube.informer import Informer, Tell
+from balanced_source_operator.kube.informer import Tell
+from balanced_source_operator.kube.namespaces import OnNamespace
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.kube.rights import missing_rights
 from balanced_source_operator.kube.stream import KubernetesStream
+from balanced_source_operator.kube.watches import Watches
 from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.page.beside import answering_viewers
@@ -35,14 +37,12 @@ from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.metered import MeteredApi
 from balanced_source_operator.runtime.restart_slots import RestartSlots
+from balanced_source_operator.runtime.served_sources import ServedSources
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
 
 CONNECTIONS: Final = 50
 """Connections for requests to the API server; watches have their own."""
-
-FIRST_LIST: Final = 20.0
-"""Seconds to wait for the first lists of all objects."""
 
 log = structlog.get_logger(__name__)
 
@@ -65,9 +65,10 @@ async def _run(settings: Settings) -> None:
         answering_probes(health, settings.probe_port),
         answering_viewers(settings, board, client, is_serving=lambda: health.role is Role.SERVING),
     ):
-        rights = asyncio.create_task(
-            watch_rights(health, partial(missing_rights, client, settings.namespaces))
+        missing = partial(
+            missing_rights, client, settings.namespaces, selector=settings.namespace_selector
         )
+        rights = asyncio.create_task(watch_rights(health, missing))
         try:
             await _lead(
                 settings,
@@ -115,41 +116,22 @@ async def _client(*, connections: int = CONNECTIONS) -> AsyncIterator[ApiClient]
         yield client
 
 
-@asynccontextmanager
-async def _observing(settings: Settings, tell: Tell) -> AsyncIterator[Sequence[Informer]]:
-    """Run informers; they have listed everything that they can list when the body begins."""
-    # A client of its own: watches hold their connections, and must not take those of requests.
-    async with _client(connections=0) as client:
-        informers = informers_for(KubernetesStream(client), settings.namespaces, tell)
-        tasks = [
-            asyncio.create_task(informer.run(), name=f"informer {informer.kind.plural}")
-            for informer in informers
-        ]
-        try:
-            async with asyncio.timeout(FIRST_LIST):
-                await asyncio.gather(*(informer.first() for informer in informers))
-        # A kind that cannot be listed must not keep all sources from being served.
-        except TimeoutError:
-            log.warning("the first lists take long; sources are asked for one by one meanwhile")
-        try:
-            yield informers
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-
 async def _serve(
     settings: Settings, client: ApiClient, metrics: Metrics, board: StatusBoard, stop: asyncio.Event
 ) -> None:
     supervisors: list[Supervisor] = []
+    sources: list[ServedSources] = []
 
     def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
         for supervisor in supervisors:
             supervisor.on_child(kind, event, manifest)
 
-    async with _observing(settings, tell) as informers:
-        api = CachedApi(MeteredApi(KubernetesClient(client), metrics), informers)
+    def on_namespace(name: str, is_served: bool) -> None:
+        for one in sources:
+            one.on_namespace(name, is_served)
+
+    async with _watching(settings, tell, on_namespace) as watches:
+        api = CachedApi(MeteredApi(KubernetesClient(client), metrics), watches.informers)
         restarts = RestartSlots(settings.max_restarts)
         audience = board if settings.page_port else NoAudience()
         supervisor = Supervisor(
@@ -163,18 +145,42 @@ async def _serve(
             )
         )
         supervisors.append(supervisor)
-        await _follow(settings, supervisor, stop)
+        if watches.served is None:
+            await _follow(settings, supervisor, stop, supervisor.on_source)
+            return
+        sources.append(ServedSources(supervisor, watches.served))
+        await _follow(settings, supervisor, stop, sources[0].on_source)
 
 
-async def _follow(settings: Settings, supervisor: Supervisor, stop: asyncio.Event) -> None:
-    """Serve all sources until the process is told to stop."""
+@asynccontextmanager
+async def _watching(
+    settings: Settings, tell: Tell, on_namespace: OnNamespace
+) -> AsyncIterator[Watches]:
+    # A client of its own: watches hold their connections, and must not take those of requests.
+    async with _client(connections=0) as client:
+        watches = Watches(
+            KubernetesStream(client),
+            settings.namespaces,
+            settings.namespace_selector,
+            tell=tell,
+            on_namespace=on_namespace,
+        )
+        async with watches.running():
+            yield watches
+
+
+async def _follow(
+    settings: Settings, supervisor: Supervisor, stop: asyncio.Event, tell: OnSource
+) -> None:
+    """Tell of all sources until the process is told to stop."""
     kopf_settings = kopf.OperatorSettings()
     # Roles in namespaces give no right to watch definitions and namespaces.
     kopf_settings.scanning.disabled = bool(settings.namespaces)
-    log.info("serving", namespaces=settings.namespaces or "all", identity=settings.identity)
+    served = settings.namespaces or settings.namespace_selector or "all"
+    log.info("serving", namespaces=served, identity=settings.identity)
     try:
         await kopf.operator(
-            registry=build_registry(supervisor),
+            registry=build_registry(tell),
             settings=kopf_settings,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,

@@ -1,13 +1,25 @@
 """Settings of the operator process, read once from the environment by the entry point."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import shown
 
 PREFIX = "BALANCED_SOURCE_"
 MAX_RESTARTS = 5
+
+_WORD: Final = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_DOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL: Final = rf"({_DOMAIN}(\.{_DOMAIN})*/)?{_WORD}"
+_ONE_OF: Final = rf" +(in|notin) *\( *{_WORD}( *, *{_WORD})* *\)"
+_TERM: Final = rf"(! *{_LABEL}|{_LABEL}( *(=|==|!=) *({_WORD})?|{_ONE_OF})?)"
+SELECTOR: Final = rf"^ *({_TERM} *(, *{_TERM} *)*)?$"
+"""A label selector as Kubernetes writes it, or nothing. The schema of the chart's values has the
+same pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +28,11 @@ class Settings:
 
     namespaces: tuple[str, ...] = ()
     """Namespaces to serve; empty serves all."""
+
+    namespace_selector: str = ""
+    """Label selector of the namespaces to serve, such as `balancedsource.io/shard=a`. The operator
+    follows changes of their labels. It cannot be combined with a list of namespaces. Empty: none.
+    """
 
     resync: float = 60.0
     """Seconds after which a source is checked even without an event, in case one was lost."""
@@ -94,9 +111,12 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
             raise InvalidSpecError(f"a number, not {value!r}", field=PREFIX + name) from error
 
     default = Settings()
-    namespaces = environment.get(PREFIX + "NAMESPACES", "")
+    namespaces = _names(environment.get(PREFIX + "NAMESPACES", ""))
     return Settings(
-        namespaces=tuple(name.strip() for name in namespaces.split(",") if name.strip()),
+        namespaces=namespaces,
+        namespace_selector=_selector(
+            environment.get(PREFIX + "NAMESPACE_SELECTOR", ""), namespaces
+        ),
         resync=number("RESYNC_SECONDS", default.resync),
         save_interval=number("SAVE_INTERVAL_SECONDS", default.save_interval),
         stuck_after=number("STUCK_AFTER_SECONDS", default.stuck_after),
@@ -114,6 +134,27 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),
     )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _selector(text: str, namespaces: tuple[str, ...]) -> str:
+    name = PREFIX + "NAMESPACE_SELECTOR"
+    if not re.fullmatch(SELECTOR[1:-1], text):
+        message = (
+            f"{shown(text)} is not a label selector: write it as for `kubectl get -l`, such as"
+            " balancedsource.io/shard=a, or balancedsource.io/shard in (a,b)"
+        )
+        raise InvalidSpecError(message, field=name)
+    if text.strip() and namespaces:
+        message = (
+            f"{shown(text)} cannot be combined with {PREFIX}NAMESPACES={','.join(namespaces)}:"
+            " select namespaces either by their labels or by their names"
+        )
+        raise InvalidSpecError(message, field=name)
+    return text.strip()
 
 
 def _max_restarts(text: str) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
-from balanced_source_operator.kube.informer import RELIST, Informer
+from balanced_source_operator.kube.informer import LIST_ADDED, RELIST, Informer
 from balanced_source_operator.kube.port import (
     KubernetesError,
     Manifest,
@@ -75,10 +75,22 @@ class Scene:
     """An informer that runs, and what it has told."""
 
     def __init__(
-        self, server: Server, *, kind: ResourceKind = CONFIG_MAP, namespace: str = ""
+        self,
+        server: Server,
+        *,
+        kind: ResourceKind = CONFIG_MAP,
+        namespace: str = "",
+        namespaces: set[str] | None = None,
     ) -> None:
         self.told: list[tuple[str, str]] = []
-        self.informer = Informer(server, kind, namespace, selector=NAME_LABEL, tell=self._tell)
+        self.informer = Informer(
+            server,
+            kind,
+            namespace,
+            selector=NAME_LABEL,
+            tell=self._tell,
+            namespaces=namespaces,
+        )
         self.task = asyncio.create_task(self.informer.run())
         self._server = server
 
@@ -248,7 +260,90 @@ def test_pods_are_kept_without_their_spec_and_nothing_with_its_managed_fields() 
     assert "managedFields" in pod["metadata"], "the original is changed"
 
 
+class TestSomeNamespaces:
+    def test_objects_of_other_namespaces_are_neither_kept_nor_told_of(self) -> None:
+        async def story() -> None:
+            server = Server(config_map("a", 5), config_map("x", 6, namespace="other"))
+            with running(Scene(server, namespaces={"default"})) as scene:
+                await scene.hears(
+                    WatchEvent("ADDED", config_map("y", 7, namespace="other")),
+                    WatchEvent("DELETED", config_map("x", 8, namespace="other")),
+                )
+                assert scene.told == [("ADDED", "a")]
+                assert scene.informer.get("other", "y") is None
+                assert scene.informer.covers("default")
+
+        play(story)
+
+    def test_a_namespace_that_is_added_is_covered_after_the_next_list(self) -> None:
+        async def story() -> None:
+            namespaces: set[str] = set()
+            server = Server(config_map("a", 5))
+            with running(Scene(server, namespaces=namespaces)) as scene:
+                await scene.hears()
+                namespaces.add("default")
+                scene.informer.add("default")
+                await scene.hears(WatchEvent("ADDED", config_map("b", 7)))
+                server.items.append(config_map("b", 7))
+                assert (scene.names(), scene.informer.covers("default")) == (["b"], False)
+
+                await asyncio.sleep(LIST_ADDED)
+                await scene.hears(WatchEvent("BOOKMARK", _at(20)))
+                assert (scene.names(), scene.informer.covers("default")) == (["a", "b"], True)
+                assert scene.told == [("ADDED", "b"), ("ADDED", "a")]
+
+        play(story)
+
+    def test_namespaces_that_are_added_together_share_a_list(self) -> None:
+        async def story() -> None:
+            namespaces: set[str] = set()
+            server = Server(config_map("a", 5))
+            with running(Scene(server, namespaces=namespaces)) as scene:
+                await scene.hears()
+                for number in range(20):
+                    namespaces.add(f"n{number}")
+                    scene.informer.add(f"n{number}")
+                    await asyncio.sleep(0.5)
+                    server.news.put_nowait(WatchEvent("BOOKMARK", _at(20 + number)))
+                await asyncio.sleep(LIST_ADDED)
+                await scene.hears(WatchEvent("BOOKMARK", _at(50)))
+                assert server.lists == 2
+                assert scene.informer.covers("n19")
+
+        play(story)
+
+    def test_a_namespace_that_is_let_go_is_forgotten_without_a_word(self) -> None:
+        async def story() -> None:
+            namespaces = {"default"}
+            server = Server(config_map("a", 5))
+            with running(Scene(server, namespaces=namespaces)) as scene:
+                await scene.hears()
+                namespaces.clear()
+                scene.informer.forget("default")
+                assert (scene.names(), scene.told) == ([], [("ADDED", "a")])
+                await asyncio.sleep(RELIST)
+                await scene.hears(WatchEvent("BOOKMARK", _at(20)))
+                assert (server.lists, scene.names(), scene.told) == (2, [], [("ADDED", "a")])
+
+        play(story)
+
+
 class TestCachedApi:
+    def test_what_was_in_an_added_namespace_before_is_read_from_the_api_server(self) -> None:
+        async def story() -> None:
+            client, namespaces = FakeKubernetes().client(), {"default"}
+            with running(Scene(Server(config_map("a", 5)), namespaces=namespaces)) as scene:
+                api = CachedApi(client, [scene.informer])
+                await scene.hears()
+                namespaces.add("other")
+                scene.informer.add("other")
+                await api.list(CONFIG_MAP, "other", selector=f"{NAME_LABEL}=orders")
+                assert client.calls == ["list configmaps"]
+                await api.list(CONFIG_MAP, "default", selector=f"{NAME_LABEL}=orders")
+                assert client.calls == ["list configmaps"]
+
+        play(story)
+
     def test_reads_of_watched_kinds_cost_no_request_once_they_are_listed(self) -> None:
         async def story() -> None:
             client = FakeKubernetes().client()

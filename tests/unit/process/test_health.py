@@ -138,6 +138,14 @@ async def test_rights_are_asked_for_one_by_one(
     assert reviewer.asked == len(list(rights.needed(namespaces)))
 
 
+async def test_labels_of_namespaces_can_be_followed_only_with_a_right_on_the_cluster() -> None:
+    reviewer: Any = Reviewer({"resource": "namespaces", "verb": "watch"})
+
+    found = await rights.missing_rights(reviewer, (), selector="balancedsource.io/shard=a")
+    assert found == ["watch namespaces in all namespaces"]
+    assert await rights.missing_rights(reviewer, ()) == []
+
+
 async def test_an_answer_without_content_is_an_error() -> None:
     class Refusing:
         async def call_api(self, *_: Any, **__: Any) -> Any:
@@ -172,7 +180,8 @@ async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyP
         pool=LanePool(),
         metrics=Metrics(),
     )
-    await process._follow(environment.settings, Supervisor(environment), asyncio.Event())
+    supervisor = Supervisor(environment)
+    await process._follow(environment.settings, supervisor, asyncio.Event(), supervisor.on_source)
 
     assert given["identity"] == "pod-1"
     assert given.get("liveness_endpoint") is None, "its server logs each probe"

@@ -3,7 +3,7 @@
 A look at a source then costs no request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from balanced_source_operator.kube.informer import Informer, Tell
@@ -20,8 +20,17 @@ WATCHED: Final = (BALANCED_SOURCE, *CHILDREN)
 """Sources, and the kinds of their objects."""
 
 
-def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list[Informer]:
-    """Return an informer for each watched kind and namespace; none given means all namespaces."""
+def informers_for(
+    stream: Stream, namespaces: Sequence[str], tell: Tell, *, only: Container[str] | None = None
+) -> list[Informer]:
+    """Return an informer for each watched kind and namespace.
+
+    Args:
+        stream: lists and watches.
+        namespaces: none given means all of them.
+        tell: see `Informer`.
+        only: if not None, of all these namespaces, those whose objects are kept.
+    """
     return [
         Informer(
             stream,
@@ -29,6 +38,7 @@ def informers_for(stream: Stream, namespaces: Sequence[str], tell: Tell) -> list
             namespace,
             selector="" if kind == BALANCED_SOURCE else NAME_LABEL,
             tell=tell,
+            namespaces=only,
         )
         for namespace in namespaces or ("",)
         for kind in WATCHED
@@ -99,4 +109,4 @@ class CachedApi:
         informer = self._informers.get((kind, namespace)) or self._informers.get((kind, ""))
         if informer is not None and informer.is_unknown:
             raise UnknownKindError(f"the kind {kind.plural}.{kind.group} is not installed")
-        return informer if informer is not None and informer.is_live else None
+        return informer if informer is not None and informer.covers(namespace) else None

@@ -7,7 +7,7 @@ that is concerned, so a list that finds something else than the watch has delive
 import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import aclosing
 from typing import Any, Final, TypeAlias
 
@@ -24,6 +24,10 @@ from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKi
 
 RELIST: Final = 600.0
 """Seconds after which everything is listed again, should a watch ever have lost something."""
+
+LIST_ADDED: Final = 15.0
+"""Seconds after which everything is listed again because a namespace was added. Namespaces that are
+added one after another share a list."""
 
 RETRY_FIRST: Final = 1.0
 RETRY_MAX: Final = 15.0
@@ -47,6 +51,8 @@ class Informer:
         namespace: an empty one means all.
         selector: labels of the objects that are kept.
         tell: gets kind, event and object of each change. It must not change the object.
+        namespaces: those whose objects are kept and told of; None for all. It may change: see `add`
+            and `forget`.
 
     Attributes:
         is_live: whether what is kept is what the API server has, except for the time that a watch
@@ -55,9 +61,19 @@ class Informer:
     """
 
     def __init__(
-        self, stream: Stream, kind: ResourceKind, namespace: str, *, selector: str, tell: Tell
+        self,
+        stream: Stream,
+        kind: ResourceKind,
+        namespace: str,
+        *,
+        selector: str,
+        tell: Tell,
+        namespaces: Container[str] | None = None,
     ) -> None:
         self._stream = stream
+        self._namespaces = namespaces
+        self._added: set[str] = set()
+        self._due = 0.0
         self._tell = tell
         self._selector = selector
         self.kind = kind
@@ -76,19 +92,37 @@ class Informer:
         """Return the objects that carry the name of a source as label."""
         return list(self._of.get((namespace, source), {}).values())
 
+    def covers(self, namespace: str) -> bool:
+        """Return whether all objects of a namespace are known, not only those that have changed."""
+        return self.is_live and namespace not in self._added
+
+    def add(self, namespace: str) -> None:
+        """Note that objects of this namespace are kept from now on.
+
+        Those that were there before are known after the next list, which comes soon.
+        """
+        self._added.add(namespace)
+        self._due = min(self._due, time.monotonic() + LIST_ADDED)
+
+    def forget(self, namespace: str) -> None:
+        """Drop the objects of a namespace, which are not kept any more. Nothing is told."""
+        self._added.discard(namespace)
+        for key in [key for key in self._objects if key[0] == namespace]:
+            self._unindex(key, self._objects.pop(key))
+
     async def first(self) -> None:
         """Wait until the first attempt to list has ended, whatever came of it."""
         await self._first.wait()
 
     async def run(self) -> None:
         """Follow the kind until this is cancelled. No failure ends it."""
-        revision, due, pause = "", 0.0, RETRY_FIRST
+        revision, pause = "", RETRY_FIRST
         while True:
             try:
-                if not revision or time.monotonic() >= due:
-                    revision, due = await self._list(), time.monotonic() + RELIST
+                if not revision or time.monotonic() >= self._due:
+                    revision, self._due = await self._list(), time.monotonic() + RELIST
                 pause = RETRY_FIRST
-                revision = await self._follow(revision, until=due)
+                revision = await self._follow(revision)
             except ExpiredError:
                 # 410: what has changed since is not known any more, and only a list tells.
                 revision = ""
@@ -127,7 +161,7 @@ class Informer:
         self._first.set()
         return found.revision
 
-    async def _follow(self, revision: str, *, until: float) -> str:
+    async def _follow(self, revision: str) -> str:
         """Take over changes until the watch ends; return the newest revision."""
         watch = self._stream.watch(
             self.kind, self.namespace, selector=self._selector, revision=revision
@@ -139,7 +173,7 @@ class Informer:
                 # A bookmark holds a revision alone, which keeps a quiet watch from being too old.
                 if change.event != "BOOKMARK":
                     self._note(change)
-                if time.monotonic() >= until:
+                if time.monotonic() >= self._due:
                     break
         # The API server ends each watch after a while; that is no failure.
         self.is_live = True
@@ -158,8 +192,12 @@ class Informer:
                 or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]
             ):
                 self._note(WatchEvent("ADDED" if known is None else "MODIFIED", item))
+        self._added.clear()
 
     def _note(self, change: WatchEvent) -> None:
+        namespace = change.manifest["metadata"].get("namespace", "")
+        if self._namespaces is not None and namespace not in self._namespaces:
+            return
         manifest = slim(self.kind, change.manifest)
         key = _key(manifest)
         if (known := self._objects.pop(key, None)) is not None:

@@ -14,6 +14,7 @@ from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
     EVENT,
     KUBEFLOW_APPLICATION,
+    NAMESPACE,
     POD,
     POD_TEMPLATE,
     ROLE,
@@ -40,6 +41,9 @@ NEEDED: Final[tuple[tuple[ResourceKind, str, tuple[str, ...]], ...]] = (
     (EVENT, "", ("create",)),
 )
 """Kind, subresource and verbs: the rules of the Helm chart, in its order."""
+
+NEEDED_TO_SELECT: Final = ("list", "watch")
+"""Verbs on namespaces, of the whole cluster: an operator that selects them by labels needs them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,21 +78,31 @@ class Right:
         }
 
 
-def needed(namespaces: Sequence[str]) -> Iterator[Right]:
-    """Yield all rights that serving these namespaces needs; none given means all of them."""
+def needed(namespaces: Sequence[str], *, selector: str = "") -> Iterator[Right]:
+    """Yield all rights that serving these namespaces needs.
+
+    Args:
+        namespaces: none given means all of them.
+        selector: labels of the namespaces that are served; empty if labels do not matter.
+    """
+    for verb in NEEDED_TO_SELECT if selector else ():
+        yield Right(verb=verb, kind=NAMESPACE, subresource="", namespace="")
     for namespace in namespaces or ("",):
         for kind, subresource, verbs in NEEDED:
             for verb in verbs:
                 yield Right(verb=verb, kind=kind, subresource=subresource, namespace=namespace)
 
 
-async def missing_rights(client: ApiClient, namespaces: Sequence[str]) -> list[str]:
-    """Return the rights that the service account lacks, in words.
+async def missing_rights(
+    client: ApiClient, namespaces: Sequence[str], *, selector: str = ""
+) -> list[str]:
+    """Return the rights that the service account lacks, in words. See `needed`.
 
     Raises:
         KubernetesError: the API server does not answer, or refuses the question.
     """
-    return [str(right) for right in needed(namespaces) if not await _is_granted(client, right)]
+    rights = needed(namespaces, selector=selector)
+    return [str(right) for right in rights if not await _is_granted(client, right)]
 
 
 async def _is_granted(client: ApiClient, right: Right) -> bool:

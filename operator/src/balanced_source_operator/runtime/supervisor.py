@@ -1,7 +1,7 @@
 """Keeps one task per BalancedSource, and passes on what handlers see."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import structlog
@@ -23,6 +23,7 @@ class Supervisor:
     def __init__(self, environment: Environment) -> None:
         self._env = environment
         self._running: dict[_Key, tuple[Identity, SourceRuntime, asyncio.Task[None]]] = {}
+        self._ending: dict[asyncio.Task[None], _Key] = {}
 
     def on_source(self, event: str | None, body: Mapping[str, Any]) -> None:
         """A BalancedSource was seen: serve it, or tell the task that does."""
@@ -40,8 +41,9 @@ class Supervisor:
             known[1].note(BALANCED_SOURCE, event, body)
         elif event != "DELETED" and not body["metadata"].get("deletionTimestamp"):
             runtime = SourceRuntime(self._env, body)
+            former = [task for task, of in self._ending.items() if of == key]
             task = asyncio.create_task(
-                runtime.run(), name=f"source {source.namespace}/{source.name}"
+                _run_after(former, runtime), name=f"source {source.namespace}/{source.name}"
             )
             self._running[key] = (source, runtime, task)
 
@@ -52,6 +54,18 @@ class Supervisor:
         if (known := self._running.get(key)) is not None:
             known[1].note(kind, event, manifest)
 
+    def let_go(self, namespace: str) -> None:
+        """Stop serving a namespace: end the tasks of its sources, and leave all objects alone.
+
+        A source that comes back is served after its former task has ended.
+        """
+        for key in [key for key in self._running if key[0] == namespace]:
+            _, _, task = self._running.pop(key)
+            if not task.done():
+                self._ending[task] = key
+                task.add_done_callback(self._ending.pop)
+                task.cancel()
+
     @property
     def sources(self) -> int:
         """Number of sources that are served."""
@@ -59,8 +73,15 @@ class Supervisor:
 
     async def stop(self) -> None:
         """End all tasks. What they were at is taken up by the next operator."""
-        tasks = [task for _, _, task in self._running.values()]
+        tasks = [*self._ending, *(task for _, _, task in self._running.values())]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._running.clear()
+
+
+async def _run_after(former: Sequence[asyncio.Task[None]], runtime: SourceRuntime) -> None:
+    """Run a source after its former tasks, whose end forgets what is known of the source."""
+    if former:
+        await asyncio.wait(former)
+    await runtime.run()
