@@ -9,7 +9,7 @@ say RUNNING and make a pod.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -40,6 +40,7 @@ from balanced_source_operator.runtime import supervisor
 from balanced_source_operator.runtime.call_pool import Lane
 from balanced_source_operator.runtime.environment import Environment
 from balanced_source_operator.runtime.restart_slots import RestartSlots
+from balanced_source_operator.runtime.served_sources import ServedSources
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support.builders import source_body, source_of, spec_json
@@ -92,6 +93,7 @@ class OperatorUnderTest:
         lag: Callable[[], float] = lambda: 0.0,
         *,
         instance: str = "",
+        namespaces: Container[str] = (NAMESPACE,),
     ) -> None:
         self.client = client
         self.restarts = RestartSlots()
@@ -105,11 +107,12 @@ class OperatorUnderTest:
             audience=self.board,
         )
         self.supervisor = supervisor.Supervisor(environment)
+        self.sources = ServedSources(self.supervisor, namespaces)
         self._unwatch = server.watch(self._on_event, lag)
 
     def _on_event(self, kind: ResourceKind, event: str, manifest: Mapping[str, Any]) -> None:
         if kind == BALANCED_SOURCE:
-            self.supervisor.on_source(event, manifest)
+            self.sources.on_source(event, manifest)
         elif kind in CHILDREN:
             self.supervisor.on_child(kind, event, manifest)
 
@@ -227,11 +230,21 @@ class Story:
             )
 
     def start_operator(
-        self, client: FakeClient | None = None, name: str = "operator-1", instance: str = ""
+        self,
+        client: FakeClient | None = None,
+        name: str = "operator-1",
+        instance: str = "",
+        namespaces: Container[str] = (NAMESPACE,),
     ) -> OperatorUnderTest:
         client = client or self.server.client()
         made = OperatorUnderTest(
-            self.server, self.broker, client, name, self.lag, instance=instance
+            self.server,
+            self.broker,
+            client,
+            name,
+            self.lag,
+            instance=instance,
+            namespaces=namespaces,
         )
         self.operators.append(made)
         return made

@@ -162,6 +162,21 @@ def test_labels_of_an_object_win_over_common_ones(
             "admissionPolicies.namespaces needs watchNamespaces",
         ),
         ({"admissionPolicies": {"actions": []}}, "actions"),
+        (
+            {"watchNamespaceSelector": "shard=a", "watchNamespaces": ["jobs"]},
+            r"watchNamespaceSelector \(shard=a\) cannot be combined with watchNamespaces \(jobs\)",
+        ),
+        (
+            {
+                "watchNamespaceSelector": "shard=a",
+                "admissionPolicies": {"namespaces": {"enabled": True}},
+            },
+            "the policy would forbid sources in namespaces of other releases",
+        ),
+        (
+            {"extraEnv": [{"name": "BALANCED_SOURCE_NAMESPACE_SELECTOR"}]},
+            "must not set BALANCED_SOURCE_NAMESPACE_SELECTOR",
+        ),
     ],
 )
 def test_additions_that_collide_are_refused(

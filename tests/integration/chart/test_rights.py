@@ -19,6 +19,7 @@ from balanced_source_operator.resources.spark_application import DEFAULT_CONF
 from testbed.builds import SPARK_OPERATOR_FILES, Builder
 from testbed.cluster import ProcessCluster
 from testbed.control_plane import ADMIN, ControlPlane
+from testbed.errors import CommandError
 from testbed.helm import Helm
 from testbed.waiting import wait_until
 
@@ -92,6 +93,24 @@ def watched(
     helm("install", "demo", chart, "--namespace", SYSTEM, "--values", values)
     yield request.param
     helm("uninstall", "demo", "--namespace", SYSTEM)
+
+
+def test_an_operator_that_selects_namespaces_may_follow_their_labels(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path
+) -> None:
+    helm = Helm(tmp_path / "helm", control_plane=control_plane)
+    values = helm.values("selector", {"watchNamespaceSelector": "balancedsource.io/shard=a"})
+    helm("install", "demo", chart, "--namespace", SYSTEM, "--values", values)
+    try:
+        found = rights(control_plane, ACCOUNT, JOBS)
+        assert found == OPERATOR_RIGHTS | CLUSTER_RIGHTS | {"namespaces": {"list", "watch"}}
+        with pytest.raises(CommandError, match="Lease of namespace system belongs to release demo"):
+            helm("install", "other", chart, "--namespace", SYSTEM, "--values", values)
+        more = ("--set", "crds.install=false", "--create-namespace")
+        helm("install", "other", chart, "--namespace", "other", "--values", values, *more)
+        helm("uninstall", "other", "--namespace", "other")
+    finally:
+        helm("uninstall", "demo", "--namespace", SYSTEM)
 
 
 def test_each_account_has_exactly_the_rights_that_the_chart_promises(

@@ -10,12 +10,15 @@ import yaml
 from balanced_source_operator.kube import rights
 from balanced_source_operator.resources.kinds import NAME_LABEL
 from balanced_source_operator.resources.spark_application import METRICS_PORT_NAME
+from balanced_source_operator.settings import settings_from
 from support.chart.values import EVERYTHING
+from support.selectors import INVALID, VALID
 from testbed.errors import CommandError
 from testbed.helm import Helm
 from testbed.versions import CHECKOUT
 
 pytestmark = pytest.mark.integration
+NAME = "demo-balanced-source"
 CRD = CHECKOUT / "crds" / "balancedsource.io_balancedsources.yaml"
 Render = Callable[..., list[dict[str, Any]]]
 FREE_FORM = ("podSecurityContext", "securityContext", "resources", "metrics.dashboards.labels")
@@ -90,6 +93,48 @@ def test_named_namespaces_need_no_right_on_the_cluster(render: Render) -> None:
     everywhere = one(render(), "ClusterRole", "demo-balanced-source")
     more = [rule for rule in everywhere["rules"] if rule not in role["rules"]]
     assert [rule["resources"] for rule in more] == [["customresourcedefinitions"]]
+
+
+@pytest.mark.parametrize("selector", VALID)
+def test_namespaces_by_label_need_the_right_to_follow_them(render: Render, selector: str) -> None:
+    documents = render(watchNamespaceSelector=selector)
+    container = one(documents, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    variables = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert settings_from(variables).namespace_selector == selector
+    role = one(documents, "ClusterRole", "demo-balanced-source")["rules"]
+    more = [rule for rule in role if rule not in one(render(), "ClusterRole", NAME)["rules"]]
+    assert more == [{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["list", "watch"]}]
+
+
+@pytest.mark.parametrize("selector", INVALID)
+def test_a_wrong_selector_is_refused_as_by_the_operator(render: Render, selector: str) -> None:
+    with pytest.raises(CommandError, match="watchNamespaceSelector"):
+        render(watchNamespaceSelector=selector)
+
+
+@pytest.mark.parametrize("selector", ["", None])
+def test_without_a_selector_labels_do_not_matter(render: Render, selector: str | None) -> None:
+    assert render(watchNamespaceSelector=selector) == render()
+    assert "NAMESPACE_SELECTOR" not in str(render())
+
+
+def test_two_releases_share_no_name_but_that_of_the_definition(helm: Helm, chart: Path) -> None:
+    """Helm refuses an object that another release has made."""
+    found = list[set[tuple[str, str, str]]]()
+    for name in ("shard-a", "shard-b"):
+        text = helm(
+            "template",
+            name,
+            chart,
+            "--namespace",
+            name,
+            "--set",
+            f"page.enabled=true,watchNamespaceSelector=shard={name}",
+        )
+        objects = [d for d in yaml.safe_load_all(text) if d]
+        metadata = [(d["kind"], d["metadata"]) for d in objects]
+        found.append({(kind, m.get("namespace", ""), m["name"]) for kind, m in metadata})
+    assert {kind for kind, _, _ in found[0] & found[1]} == {"CustomResourceDefinition"}
 
 
 def test_without_the_page_there_is_nothing_of_it(render: Render) -> None:

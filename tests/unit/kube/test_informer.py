@@ -4,7 +4,7 @@ What is kept is what the API server has, whatever the watch goes through.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from balanced_source_operator.kube.port import (
     RefusedError,
     UnknownKindError,
 )
-from balanced_source_operator.kube.stream import ExpiredError, Listing, WatchEvent
+from balanced_source_operator.kube.stream import ExpiredError, WatchEvent
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
@@ -30,6 +30,7 @@ from balanced_source_operator.resources.kinds import (
 )
 from support import virtual_time
 from support.fake_kubernetes import FakeKubernetes
+from support.watched_server import Server
 
 
 def config_map(
@@ -42,33 +43,6 @@ def config_map(
         "labels": {NAME_LABEL: source},
     }
     return {"kind": "ConfigMap", "metadata": metadata}
-
-
-class Server:
-    """Lists `items`, and plays `news` to each watch: changes, or errors to raise."""
-
-    def __init__(self, *items: dict[str, Any]) -> None:
-        self.items = list(items)
-        self.news: asyncio.Queue[WatchEvent | Exception | None] = asyncio.Queue()
-        self.refusal: Exception | None = None
-        self.lists = 0
-        self.watched_from: list[str] = []
-
-    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
-        self.lists += 1
-        if self.refusal is not None:
-            raise self.refusal
-        revisions = [int(item["metadata"]["resourceVersion"]) for item in self.items]
-        return Listing(list(self.items), str(max(revisions, default=1)))
-
-    async def watch(
-        self, kind: ResourceKind, namespace: str, *, selector: str, revision: str
-    ) -> AsyncGenerator[WatchEvent, None]:
-        self.watched_from.append(revision)
-        while (news := await self.news.get()) is not None:
-            if isinstance(news, Exception):
-                raise news
-            yield news
 
 
 class Scene:

@@ -1,10 +1,12 @@
 """The operator stops after the tasks of its sources have ended."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from balanced_source_operator.runtime import supervisor as module
 from balanced_source_operator.runtime.supervisor import Supervisor
 
 pytestmark = pytest.mark.asyncio
@@ -35,3 +37,81 @@ async def test_stopping_waits_until_all_tasks_have_ended() -> None:
 
     assert ended == [0, 1, 2]
     assert supervisor.sources == 0
+
+
+async def test_a_namespace_is_let_go_alone() -> None:
+    nothing: Any = None
+    supervisor = Supervisor(nothing)
+    tasks = {
+        key: asyncio.create_task(asyncio.sleep(3600, None))
+        for key in (("shop", "a"), ("shop", "b"), ("jobs", "a"))
+    }
+    for key, task in tasks.items():
+        supervisor._running[key] = (nothing, nothing, task)
+    await asyncio.sleep(0)
+
+    supervisor.let_go("shop")
+    supervisor.let_go("unknown")
+
+    assert supervisor.sources == 1
+    await asyncio.wait([tasks["shop", "a"], tasks["shop", "b"]])
+    assert not tasks["jobs", "a"].done()
+    await supervisor.stop()
+    assert tasks["jobs", "a"].cancelled()
+
+
+async def test_stopping_also_waits_for_what_was_let_go() -> None:
+    nothing: Any = None
+    supervisor, ended = Supervisor(nothing), list[str]()
+
+    async def serve() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            ended.append("task")
+
+    supervisor._running["shop", "a"] = (nothing, nothing, asyncio.create_task(serve()))
+    await asyncio.sleep(0)
+    supervisor.let_go("shop")
+    await supervisor.stop()
+
+    assert ended == ["task"]
+    assert supervisor._ending == {}
+
+
+async def test_a_source_that_comes_back_waits_for_its_former_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The end of a task forgets metrics and groups of the source, which the next one fills."""
+    nothing: Any = None
+    supervisor, seen = Supervisor(nothing), list[str]()
+
+    class Runtime:
+        def __init__(self, _: Any, body: Mapping[str, Any]) -> None:
+            self._number = body["metadata"]["resourceVersion"]
+
+        async def run(self) -> None:
+            seen.append(f"begin {self._number}")
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                for _ in range(5):
+                    await asyncio.sleep(0)
+                seen.append(f"end {self._number}")
+
+    monkeypatch.setattr(module, "SourceRuntime", Runtime)
+    for number in ("1", "2", "3"):
+        metadata = {"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": number}
+        supervisor.on_source(None, {"metadata": metadata})
+        if number == "1":
+            await asyncio.sleep(0)
+        if number != "3":
+            supervisor.let_go("shop")
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert seen == ["begin 1", "end 1", "begin 3"]
+    assert supervisor.sources == 1
+    await supervisor.stop()

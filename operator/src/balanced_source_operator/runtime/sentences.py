@@ -39,7 +39,9 @@ def defect(desired: Desired | None, error: BaseException) -> Problem:
 def rival_problem(own: str, rival: str) -> Problem:
     """Return the problem of two operators that serve one source."""
     message = (
-        f"Two operators serve this source: {own} and {rival}. Set watchNamespaces of the two"
-        " releases so that no namespace is in both, or uninstall one of them"
+        f"Two operators serve this source: {own} and {rival}. Set watchNamespaces or"
+        " watchNamespaceSelector of the two releases so that no namespace is in both, or uninstall"
+        " one of them. After a namespace has moved between them, this message ends by itself within"
+        " 3 minutes"
     )
     return Problem(reason=Reason.STATE_CONFLICT, message=message)
