@@ -35,6 +35,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{- define "balanced-source.namespaceSelector" -}}
+{{- trim (default "" .Values.watchNamespaceSelector) }}
+{{- end }}
+
 {{- define "balanced-source.image" -}}
 {{- $repository := include "balanced-source.repository" . }}
 {{- if .Values.image.digest }}
@@ -150,6 +154,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- include "balanced-source.validateNames" . }}
 {{- include "balanced-source.validateCrds" . }}
 {{- include "balanced-source.validateExtras" . }}
+{{- include "balanced-source.validateSelector" . }}
 {{- if eq (int .Values.metrics.port) (int .Values.probes.port) }}
 {{- fail (printf "metrics.port and probes.port are both %d: give each its own port" (int .Values.probes.port)) }}
 {{- end }}
@@ -223,9 +228,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* One Lease in a namespace: a second release there would wait forever. */}}
+{{- define "balanced-source.validateSelector" -}}
+{{- if include "balanced-source.namespaceSelector" . }}
+{{- if .Values.watchNamespaces }}
+{{- fail (printf "watchNamespaceSelector (%s) cannot be combined with watchNamespaces (%s): select namespaces either by their labels or by their names" .Values.watchNamespaceSelector (join ", " .Values.watchNamespaces)) }}
+{{- end }}
+{{- if .Values.admissionPolicies.namespaces.enabled }}
+{{- fail "admissionPolicies.namespaces cannot be combined with watchNamespaceSelector: the policy would forbid sources in namespaces of other releases" }}
+{{- end }}
+{{- $lease := lookup "coordination.k8s.io/v1" "Lease" .Release.Namespace "balanced-source-operator" }}
+{{- $owner := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $lease }}
+{{- if and .Values.leaderElection.enabled $owner (ne $owner .Release.Name) }}
+{{- fail (printf "the Lease of namespace %s belongs to release %s: install each release in a namespace of its own" .Release.Namespace $owner) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* What is added to the pod must not collide with what is there: the API server's words would not name the value. */}}
 {{- define "balanced-source.validateExtras" -}}
-{{- $names := list "NAMESPACES" "SPARK_CONF" "METRICS_PORT" "DRIVER_METRICS_PORT" "PROBE_PORT" "PAGE_PORT" "PAGE_HOST" "PAGE_TOKEN_FILE" "INSTANCE" "IDENTITY" "LEASE_NAMESPACE" }}
+{{- $names := list "NAMESPACES" "NAMESPACE_SELECTOR" "SPARK_CONF" "METRICS_PORT" "DRIVER_METRICS_PORT" "PROBE_PORT" "PAGE_PORT" "PAGE_HOST" "PAGE_TOKEN_FILE" "INSTANCE" "IDENTITY" "LEASE_NAMESPACE" }}
 {{- range $name, $_ := .Values.settings }}
 {{- $names = append $names (snakecase $name | upper) }}
 {{- end }}
