@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote_plus
 
 from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -12,6 +13,8 @@ SPARK = "/apis/sparkoperator.k8s.io/v1beta2"
 APACHE = "/apis/spark.apache.org/v1"
 DEPLOYMENTS = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
 
+LABELS = "/api/v1/namespaces?labelSelector="
+
 
 class Examined(FakeClient):
     """A healthy cluster.
@@ -20,6 +23,7 @@ class Examined(FakeClient):
         answers: path → answer; None refuses it as not found.
         forbidden: ``verb resource`` that the operator's account may not do.
         is_reachable: whether the API server answers.
+        labels: selectors that match the namespace; None if namespaces may not be listed.
     """
 
     def __init__(self, server: FakeKubernetes) -> None:
@@ -32,6 +36,7 @@ class Examined(FakeClient):
         }
         self.forbidden: set[str] = set()
         self.is_reachable = True
+        self.labels: set[str] | None = set()
 
     async def ask(self, method: str, path: str, *, body: Manifest | None = None) -> Manifest:
         if not self.is_reachable:
@@ -41,16 +46,26 @@ class Examined(FakeClient):
             return {
                 "status": {"allowed": f"{asked['verb']} {asked['resource']}" not in self.forbidden}
             }
+        if path.startswith(LABELS) and self.labels is not None:
+            matched = unquote_plus(path.removeprefix(LABELS)).split("&")[0] in self.labels
+            return {"items": [{}] if matched else []}
         answer: Mapping[str, Any] | None = self.answers.get(path)
         if answer is None:
             raise RefusedError(f"{method} {path}: not found", status=404)
         return answer
 
 
-def deployment(*, available: int = 1) -> dict[str, Any]:
+def deployment(
+    *, available: int = 1, name: str = "balanced-source", selector: str = ""
+) -> dict[str, Any]:
     """The operator's Deployment."""
+    environment = [{"name": "BALANCED_SOURCE_IDENTITY", "valueFrom": {}}]
+    if selector:
+        environment += [{"name": "BALANCED_SOURCE_NAMESPACE_SELECTOR", "value": selector}]
+    containers = [{"name": "operator", "env": environment}, {"name": "beside"}]
+    pod = {"serviceAccountName": "operator", "containers": containers}
     return {
-        "metadata": {"namespace": "system", "name": "balanced-source"},
-        "spec": {"template": {"spec": {"serviceAccountName": "operator"}}},
+        "metadata": {"namespace": "system", "name": name},
+        "spec": {"template": {"spec": pod}},
         "status": {"availableReplicas": available},
     }

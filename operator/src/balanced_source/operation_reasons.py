@@ -89,8 +89,10 @@ STATE_CONFLICT: Final = (
         "Two operators serve the same source. As an event: the operator lost one race, and read"
         " the state again."
     ),
-    "Enable leader election; give two installations different namespaces (`watchNamespaces`"
-    " or `watchNamespaceSelector`).",
+    (
+        "Enable leader election; give two installations different namespaces (`watchNamespaces` or"
+        " `watchNamespaceSelector`)."
+    ),
 )
 SPARK_OPERATOR_MISSING: Final = (
     "SparkOperatorMissing",

@@ -118,6 +118,31 @@ def test_without_a_selector_labels_do_not_matter(render: Render, selector: str |
     assert "NAMESPACE_SELECTOR" not in str(render())
 
 
+def test_a_release_beside_others_misses_its_own_leader(render: Render) -> None:
+    def absent(**values: Any) -> list[str]:
+        metrics = {"prometheusRule": {"enabled": True}}
+        groups = one(render(metrics=metrics, **values), "PrometheusRule")["spec"]["groups"]
+        return [rule["expr"] for rule in groups[0]["rules"] if "absent" in rule["expr"]]
+
+    assert absent() == ["absent(balanced_source_leader == 1)"]
+    assert absent(watchNamespaceSelector="shard=a") == [
+        'absent(balanced_source_leader{namespace="system"} == 1)'
+    ]
+
+
+def test_a_selector_may_be_given_on_the_command_line(helm: Helm, chart: Path) -> None:
+    """As docs/scale.md does."""
+    for given, selector in (
+        ("balancedsource.io/shard=a", "balancedsource.io/shard=a"),
+        (r"balancedsource.io/shard notin (a\,b)", "balancedsource.io/shard notin (a,b)"),
+    ):
+        text = helm("template", "demo", chart, "--set", f"watchNamespaceSelector={given}")
+        container = one([d for d in yaml.safe_load_all(text) if d], "Deployment")
+        assert {"name": "BALANCED_SOURCE_NAMESPACE_SELECTOR", "value": selector} in container[
+            "spec"
+        ]["template"]["spec"]["containers"][0]["env"]
+
+
 def test_two_releases_share_no_name_but_that_of_the_definition(helm: Helm, chart: Path) -> None:
     """Helm refuses an object that another release has made."""
     found = list[set[tuple[str, str, str]]]()

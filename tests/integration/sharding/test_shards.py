@@ -8,7 +8,11 @@ from typing import Final
 
 import pytest
 import yaml
+from kubernetes_asyncio import config
+from kubernetes_asyncio.client import ApiClient, Configuration
 
+from balanced_source_operator.doctor.namespaces import Installation, serving
+from balanced_source_operator.kube.client import KubernetesClient
 from support.builders import spec_json
 from support.shelf_connector import KIND, register
 from support.stand_in_driver import StandInDriver
@@ -77,7 +81,7 @@ class Jobs:
     """A namespace with a source, and the source's driver."""
 
     def __init__(self, control_plane: ControlPlane, name: str) -> None:
-        self._plane, self._name = control_plane, name
+        self._plane, self.name = control_plane, name
         self.source = SourceView(control_plane.kubectl, "orders", name)
         self._driver: StandInDriver | None = None
         control_plane.kubectl("create", "namespace", name)
@@ -88,7 +92,7 @@ class Jobs:
             {
                 "apiVersion": "balancedsource.io/v1alpha1",
                 "kind": "BalancedSource",
-                "metadata": {"name": "orders", "namespace": self._name},
+                "metadata": {"name": "orders", "namespace": self.name},
                 "spec": spec_json(source={"custom": {"connector": KIND, "config": {}}}),
             }
         )
@@ -96,10 +100,10 @@ class Jobs:
     def label(self, shard: str) -> None:
         """Give the namespace to a shard; empty takes the label away."""
         word = f"{LABEL}={shard}" if shard else f"{LABEL}-"
-        self._plane.kubectl("label", "namespace", self._name, "--overwrite", word)
+        self._plane.kubectl("label", "namespace", self.name, "--overwrite", word)
 
     def scale(self, parallelism: int) -> None:
-        self._plane.kubectl("scale", "bsrc/orders", "-n", self._name, f"--replicas={parallelism}")
+        self._plane.kubectl("scale", "bsrc/orders", "-n", self.name, f"--replicas={parallelism}")
 
     @property
     def served_by(self) -> str:
@@ -112,13 +116,13 @@ class Jobs:
     def adopt(self, parallelism: int) -> None:
         if self._driver is None:
             uid = self.source.get()["metadata"]["uid"]
-            self._driver = StandInDriver(self._plane, self._name, "orders", uid)
+            self._driver = StandInDriver(self._plane, self.name, "orders", uid)
         self._driver.adopt(parallelism=parallelism, timeout=SECONDS)
 
     def children(self) -> dict[str, str]:
         """Kind and uid of each object of the source."""
         kinds = "configmaps,roles,rolebindings,sparkapplications.sparkoperator.k8s.io"
-        found = self._plane.items(kinds, self._name, "balancedsource.io/name")
+        found = self._plane.items(kinds, self.name, "balancedsource.io/name")
         return {item["metadata"]["uid"]: item["kind"] for item in found}
 
     def close(self) -> None:
@@ -200,6 +204,28 @@ def test_labels_are_followed_after_an_outage_of_the_api_server(
     jobs.adopt(3)
     jobs.wait_served("b")
     assert all(process.is_running for process in operators.values())
+
+
+@pytest.mark.asyncio
+async def test_the_doctor_lets_the_api_server_match(
+    control_plane: ControlPlane, jobs: Jobs
+) -> None:
+    jobs.label("a")
+    configuration = Configuration()
+    await config.load_kube_config(
+        str(control_plane.kubeconfig()), client_configuration=configuration
+    )
+    account = ("system", "operator")
+    releases = [
+        Installation(name, account, f"{LABEL} in ({name},{name}-2),!legacy") for name in ("a", "b")
+    ]
+
+    async with ApiClient(configuration) as client:
+        api = KubernetesClient(client)
+        assert await serving(api, releases, jobs.name) == (releases[:1], [])
+        operators, (fault,) = await serving(api, releases[1:], jobs.name)
+
+    assert (operators, fault.fault) == ([], "NamespaceNotServed")
 
 
 def test_names_and_a_selector_end_the_operator_with_a_sentence(

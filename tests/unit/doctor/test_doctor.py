@@ -117,6 +117,47 @@ async def test_each_right_that_the_operator_needs_is_checked(scene: Scene, right
     assert await scene.faults() == ["PermissionMissing"]
 
 
+async def test_a_namespace_that_no_selector_matches(scene: Scene) -> None:
+    operators = [deployment(name=n, selector=f"balancedsource.io/shard={n}") for n in "ab"]
+    scene.api.answers[DEPLOYMENTS] = {"items": operators}
+    scene.api.forbidden = {"get secrets"}
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "NamespaceNotServed"
+    assert "shard=a (system/a), balancedsource.io/shard=b (system/b)" in fault.message
+    assert "kubectl label namespace default" in fault.remedy
+
+
+@pytest.mark.parametrize("other", ["", "balancedsource.io/shard in (b,c)"])
+async def test_a_namespace_that_one_of_two_operators_serves(scene: Scene, other: str) -> None:
+    operators = [deployment(name="a", selector="shard=a"), deployment(name="b", selector=other)]
+    scene.api.answers[DEPLOYMENTS] = {"items": operators}
+    scene.api.labels = {other}
+
+    assert await scene.faults() == []
+
+
+async def test_an_operator_that_selects_namespaces_must_be_able_to_follow_them(
+    scene: Scene,
+) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": [deployment(selector="shard=a")]}
+    scene.api.labels = {"shard=a"}
+    scene.api.forbidden = {"watch namespaces"}
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert (fault.fault, "watch namespaces" in fault.message) == ("PermissionMissing", True)
+
+
+async def test_labels_that_may_not_be_looked_up_are_unknown(scene: Scene) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": [deployment(selector="shard=a")]}
+    scene.api.labels = None
+    found = await scene.found()
+
+    unknown = [d.check for d in found if d.level is Level.UNKNOWN]
+    assert unknown == ["operator of namespace default"]
+    assert not any(diagnosis.fault for diagnosis in found)
+
+
 async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:
     scene.status = {}
 

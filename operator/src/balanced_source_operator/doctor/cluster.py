@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final
 
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
+from balanced_source_operator.doctor.namespaces import Installation
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.kube.rights import NEEDED
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.kube.rights import NEEDED, NEEDED_TO_SELECT
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAMESPACE, ResourceKind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
+from balanced_source_operator.settings import PREFIX
 from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
@@ -20,6 +22,7 @@ _INSTALL_SPARK: Final = (
     "Install Kubeflow's or Apache's Spark operator, and let it watch the namespaces of your"
     " sources."
 )
+SELECTOR_VARIABLE: Final = f"{PREFIX}NAMESPACE_SELECTOR"
 OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 """Label selector of the operator's Deployment and pods, as a URL has it."""
 
@@ -89,20 +92,29 @@ async def check_spark_operators(api: ClusterApi) -> Diagnosis:
     return error(check, Fault.SPARK_OPERATOR_MISSING, message, _INSTALL_SPARK)
 
 
-async def operator_accounts(api: ClusterApi) -> tuple[list[tuple[str, str]], list[Diagnosis]]:
-    """Return namespace and account of each visible operator, and what is wrong with them."""
+async def installed_operators(
+    api: ClusterApi,
+) -> tuple[list[Installation], list[Diagnosis]]:
+    """Return each visible operator, and what is wrong with them."""
     try:
         found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={OPERATOR_SELECTOR}")
     except KubernetesError as refusal:
         return [], [unknown("operator", f"its Deployment may not be listed: {refusal}")]
-    accounts, diagnoses = [], []
+    operators, diagnoses = [], []
     for deployment in found.get("items", ()):
         metadata = deployment["metadata"]
         name = f"{metadata['namespace']}/{metadata['name']}"
         pod = deployment["spec"]["template"]["spec"]
-        accounts.append((metadata["namespace"], pod.get("serviceAccountName", "default")))
+        account = metadata["namespace"], pod.get("serviceAccountName", "default")
+        operators.append(Installation(name, account, _selector(pod)))
         diagnoses.append(_availability(name, deployment.get("status") or {}))
-    return accounts, diagnoses
+    return operators, diagnoses
+
+
+def _selector(pod: Mapping[str, Any]) -> str:
+    variables = (entry for one in pod.get("containers", ()) for entry in one.get("env", ()))
+    values = (one.get("value", "") for one in variables if one["name"] == SELECTOR_VARIABLE)
+    return next(values, "")
 
 
 def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
@@ -117,16 +129,16 @@ def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
 
 
 async def check_rights(
-    api: ClusterApi, account: tuple[str, str], namespace: str
+    api: ClusterApi, operator: Installation, namespace: str
 ) -> AsyncIterator[Diagnosis]:
     """Yield the rights that the operator's service account lacks in a namespace."""
-    user = f"system:serviceaccount:{account[0]}:{account[1]}"
+    user = f"system:serviceaccount:{operator.account[0]}:{operator.account[1]}"
     check = f"rights of {user} in {namespace}"
     lacking = []
     try:
-        for kind, subresource, verbs in NEEDED:
+        for kind, subresource, verbs in _needed(operator):
             asked = {
-                "namespace": namespace,
+                "namespace": "" if kind == NAMESPACE else namespace,
                 "group": kind.group,
                 "resource": kind.plural,
                 "subresource": subresource,
@@ -149,6 +161,12 @@ async def check_rights(
         yield error(check, Fault.RIGHT_MISSING, message, remedy)
     else:
         yield Diagnosis(check=check)
+
+
+def _needed(operator: Installation) -> Iterator[tuple[ResourceKind, str, tuple[str, ...]]]:
+    yield from NEEDED
+    if operator.selector:
+        yield NAMESPACE, "", NEEDED_TO_SELECT
 
 
 async def _may(api: ClusterApi, user: str, **attributes: str) -> bool:

@@ -7,7 +7,7 @@ from balanced_source_operator.doctor.cluster import (
     check_crd,
     check_rights,
     check_spark_operators,
-    operator_accounts,
+    installed_operators,
 )
 from balanced_source_operator.doctor.finding import (
     ClusterApi,
@@ -17,6 +17,7 @@ from balanced_source_operator.doctor.finding import (
     error,
     unknown,
 )
+from balanced_source_operator.doctor.namespaces import Installation, serving
 from balanced_source_operator.doctor.outside import check_discovery
 from balanced_source_operator.doctor.sources import (
     Patient,
@@ -55,15 +56,27 @@ async def examine(
     crd = await check_crd(api)
     yield crd
     yield await check_spark_operators(api)
-    accounts, diagnoses = ([account], []) if account is not None else await operator_accounts(api)
-    for diagnosis in diagnoses:
+    async for diagnosis in _operators(api, namespace, account):
         yield diagnosis
-    for found in accounts:
-        async for diagnosis in check_rights(api, found, namespace):
-            yield diagnosis
     # Without the CRD every check of a source would fail for this one reason.
     if crd.fault != Fault.CRD_MISSING:
         async for diagnosis in _sources(api, namespace, name):
+            yield diagnosis
+
+
+async def _operators(
+    api: ClusterApi, namespace: str, account: tuple[str, str] | None
+) -> AsyncIterator[Diagnosis]:
+    """Yield what is wrong with operators, and with the rights of those that serve a namespace."""
+    if account is not None:
+        operators, diagnoses = [Installation("/".join(account), account)], list[Diagnosis]()
+    else:
+        operators, diagnoses = await installed_operators(api)
+    operators, faults = await serving(api, operators, namespace)
+    for diagnosis in (*diagnoses, *faults):
+        yield diagnosis
+    for operator in operators:
+        async for diagnosis in check_rights(api, operator, namespace):
             yield diagnosis
 
 

@@ -29,6 +29,7 @@ class Fault(enum.StrEnum):
     SPARK_OPERATOR_SILENT = "SparkOperatorSilent"
     OPERATOR_SILENT = "OperatorSilent"
     OPERATOR_UNAVAILABLE = "OperatorUnavailable"
+    NAMESPACE_NOT_SERVED = "NamespaceNotServed"
     RIGHT_MISSING = "PermissionMissing"
     SOURCE_MISSING = "SourceMissing"
     SPEC_INVALID = "InvalidSpec"

@@ -99,8 +99,8 @@ def check_operator(patient: Patient) -> Diagnosis:
         check,
         Fault.OPERATOR_SILENT,
         f"no operator has handled generation {generation} of {patient.name}: {state}",
-        f"Check that the operator runs and serves namespace {patient.namespace} (watchNamespaces). "
-        "If the source was changed seconds ago, run this again.",
+        f"Check that the operator runs and serves namespace {patient.namespace} (watchNamespaces or"
+        " watchNamespaceSelector). If the source was changed seconds ago, run this again.",
     )
 
 

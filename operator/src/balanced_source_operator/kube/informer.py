@@ -105,7 +105,7 @@ class Informer:
         self._due = min(self._due, time.monotonic() + LIST_ADDED)
 
     def forget(self, namespace: str) -> None:
-        """Drop the objects of a namespace, which are not kept any more. Nothing is told."""
+        """Drop the objects of a namespace, which are not kept any more, without telling of it."""
         self._added.discard(namespace)
         for key in [key for key in self._objects if key[0] == namespace]:
             self._unindex(key, self._objects.pop(key))
