@@ -25,10 +25,11 @@ from testbed.helm import Helm
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.thorough]
+pytestmark = pytest.mark.integration
 
 _numbers = itertools.count(1)
 LABEL: Final = "balancedsource.io/shard"
+SELECTORS: Final = {"a": f"{LABEL}=a", "b": f"{LABEL} in (b, b-2), !legacy"}
 SECONDS: Final = 20.0
 """A change of a label takes effect within this time, also on a busy machine."""
 
@@ -47,7 +48,7 @@ def operators(
 ) -> Iterator[dict[str, OperatorProcess]]:
     connector = tmp_path_factory.mktemp("connector")
     register(connector)
-    made = {name: operator(control_plane, connector, name) for name in ("a", "b")}
+    made = {name: operator(control_plane, connector, name) for name in SELECTORS}
     for process in made.values():
         process.start()
     yield made
@@ -57,7 +58,7 @@ def operators(
 
 def operator(control_plane: ControlPlane, connector: Path, name: str) -> OperatorProcess:
     """An operator that has the rights of a release, and no others."""
-    user, selector = f"operator-{name}", f"{LABEL}={name}"
+    user, selector = f"operator-{name}", SELECTORS[name]
     helm = Helm(control_plane.run_dir / f"helm-{name}")
     values = helm.values("shard", {"watchNamespaceSelector": selector})
     chart = CHECKOUT / "charts" / "balanced-source"
@@ -172,6 +173,7 @@ def test_a_source_moves_with_the_label_of_its_namespace(
     assert problems(operators) == []
 
 
+@pytest.mark.thorough
 def test_an_unlabelled_source_is_served_when_its_namespace_gets_the_label(
     operators: dict[str, OperatorProcess], jobs: Jobs
 ) -> None:
@@ -185,6 +187,7 @@ def test_an_unlabelled_source_is_served_when_its_namespace_gets_the_label(
     assert problems(operators) == []
 
 
+@pytest.mark.thorough
 def test_labels_are_followed_after_an_outage_of_the_api_server(
     control_plane: ControlPlane, operators: dict[str, OperatorProcess], jobs: Jobs
 ) -> None:

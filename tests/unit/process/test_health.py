@@ -142,7 +142,7 @@ async def test_labels_of_namespaces_can_be_followed_only_with_a_right_on_the_clu
     reviewer: Any = Reviewer({"resource": "namespaces", "verb": "watch"})
 
     found = await rights.missing_rights(reviewer, (), selector="balancedsource.io/shard=a")
-    assert found == ["watch namespaces in all namespaces"]
+    assert found == ["watch namespaces in the cluster"]
     assert await rights.missing_rights(reviewer, ()) == []
 
 

@@ -188,6 +188,32 @@ def test_a_new_operator_sends_no_watermark_before_all_sources_have_reported() ->
     play(scene)
 
 
+def test_an_operator_that_takes_over_a_namespace_sends_no_watermark_before_all_have_reported() -> (
+    None
+):
+    """It has served other namespaces for long, or this one before."""
+
+    async def scene(pair: Pair) -> None:
+        await pair.begin()
+        operator = pair.story.operators[0]
+        pair.says("payments", 1_000_000)
+        await pair.until_told("orders", 1_000_000)
+        former = pair.told("orders")
+
+        operator.sources.on_namespace(NAMESPACE, False)
+        await asyncio.sleep(60)
+        pair.story.server.remove(CONFIG_MAP, NAMESPACE, "payments-readers")
+        operator.sources.on_namespace(NAMESPACE, True)
+        await asyncio.sleep(SETTLE / 2)
+        assert operator.supervisor.sources == 2
+        assert pair.told("orders") == former
+
+        pair.says("orders", 2_000_000)
+        await pair.story.until(lambda: pair.told("orders") != former, "the next watermark")
+
+    play(scene)
+
+
 def test_an_alignment_group_is_declared_before_the_driver_says_anything() -> None:
     async def scene(pair: Pair) -> None:
         pipeline = {

@@ -60,6 +60,8 @@ class Right:
             f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
         )
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
+        if self.kind == NAMESPACE:
+            where = "the cluster"
         return f"{self.verb} {resource} in {where}"
 
     def review(self) -> dict[str, Any]:

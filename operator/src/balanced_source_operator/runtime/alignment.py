@@ -3,8 +3,8 @@
 Hears their reports, and says when one should be told of the others.
 
 Nothing of it is stored: what sources said comes again with their next reports. An operator that has
-just started says nothing for `SETTLE` seconds, because it has not heard everybody yet; drivers keep
-to what they were told before.
+just begun to serve a namespace says nothing there for `SETTLE` seconds, because it has not heard
+all of its sources yet; drivers keep to what they were told before.
 """
 
 import time
@@ -20,7 +20,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.spec import BalancedSourceSpec
 
 SETTLE: Final = 5.0
-"""Seconds in which a new operator hears of all sources and their reports."""
+"""Seconds in which an operator hears of all sources of a namespace and their reports."""
 
 _Key = tuple[str, str]
 """Namespace and name of a source."""
@@ -32,7 +32,8 @@ class Alignments:
     def __init__(self) -> None:
         self._groups: SourceGroups[_Key] = SourceGroups()
         self._wakes: dict[_Key, Callable[[], None]] = {}
-        self._settled_at: float | None = None
+        self._settled_at: dict[str, float] = {}
+        self._served: dict[str, set[str]] = {}
 
     def hear(
         self,
@@ -43,8 +44,8 @@ class Alignments:
     ) -> None:
         """What a source wants and what it said last. Those whom it concerns are woken."""
         now = time.monotonic()
-        if self._settled_at is None:
-            self._settled_at = now + SETTLE
+        self._settled_at.setdefault(source.namespace, now + SETTLE)
+        self._served.setdefault(source.namespace, set()).add(source.name)
         key = (source.namespace, source.name)
         watermark = _reported_watermark(source, report)
         # A source that has not reported yet holds the others, or they would run ahead of it at its
@@ -61,6 +62,11 @@ class Alignments:
     def forget(self, source: Identity) -> None:
         """A source is served no more."""
         key = (source.namespace, source.name)
+        served = self._served.get(source.namespace, set())
+        served.discard(source.name)
+        if not served:
+            self._served.pop(source.namespace, None)
+            self._settled_at.pop(source.namespace, None)
         group = self._groups.forget(key)
         self._wakes.pop(key, None)
         if group is not None:
@@ -78,12 +84,12 @@ class Alignments:
     def pause(self, source: Identity) -> float | None:
         """Seconds until there may be news although no one says anything."""
         key = (source.namespace, source.name)
-        if key not in self._groups or self._settled_at is None:
+        if key not in self._groups:
             return None
         now = time.monotonic()
         due = self._groups.due_in(key, now=now)
         # Told before it has heard everybody, a new operator would let sources run ahead.
-        return None if due is None else max(due, self._settled_at - now, 0.0)
+        return None if due is None else max(due, self._settled_at[source.namespace] - now, 0.0)
 
     def _wake_others(self, speaker: _Key, group: str, now: float) -> None:
         for key in self._groups.members(group):
