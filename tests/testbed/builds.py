@@ -133,6 +133,12 @@ FAMILIES = (
         stamps={},
     ),
     Family(
+        name="fake-gcs-server",
+        version=versions.FAKE_GCS_SERVER,
+        packages={"fake-gcs-server": "github.com/fsouza/fake-gcs-server"},
+        stamps={},
+    ),
+    Family(
         name="pause",
         version="1",
         packages={"pause": "."},

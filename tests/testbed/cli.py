@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from testbed import builds, golang
+from testbed.azure import ensure_azurite
 from testbed.cache import Cache
 from testbed.class_data import spark_driver_options
 from testbed.cluster import ProcessCluster, clean, read_manifest, stop_recorded
@@ -69,6 +70,7 @@ def build(
         for version in SPARK:
             ensure_venv(version, cache, progress)
         ensure_kinesis(cache, progress)
+        ensure_azurite(cache, progress)
     if drop_build_cache:
         golang.drop_build_cache(cache)
 

@@ -13,6 +13,7 @@ MODULES = {
     "spark-operator": ("github.com/kubeflow/spark-operator/v2", versions.SPARK_OPERATOR),
     "helm": ("helm.sh/helm/v3", versions.HELM),
     "linearisable": ("github.com/anishathalye/porcupine", versions.PORCUPINE),
+    "fake-gcs-server": ("github.com/fsouza/fake-gcs-server", versions.FAKE_GCS_SERVER),
     "coredns": ("github.com/coredns/coredns", versions.COREDNS),
 }
 
