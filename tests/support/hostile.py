@@ -159,6 +159,34 @@ FULL_FILES: Final[dict[str, Any]] = {
     },
 }
 
+_FILES: Final = {"format": "Text", "lateWindow": "1h"}
+
+FULL_GCS: Final[dict[str, Any]] = {
+    **FULL,
+    "source": {
+        "files": {
+            **_FILES,
+            "paths": ["gs://bucket/orders/*.txt"],
+            "gcs": {"endpoint": "https://store.example.org:9000", "secret": "store"},
+        }
+    },
+}
+
+FULL_AZURE: Final[dict[str, Any]] = {
+    **FULL,
+    "source": {
+        "files": {
+            **_FILES,
+            "paths": ["az://container/orders/*.txt"],
+            "azure": {
+                "endpoint": "https://store.example.org:9000",
+                "account": "lake",
+                "secret": "store",
+            },
+        }
+    },
+}
+
 FULL_KINESIS: Final[dict[str, Any]] = {
     **FULL,
     "application": {

@@ -18,7 +18,8 @@ from balanced_source.connectors.files import FilesSource, Format, Store
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.connector import FilesConnector, listed
-from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.task_reader import FileLostError, FilesTaskReader

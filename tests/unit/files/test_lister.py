@@ -10,7 +10,7 @@ from balanced_source.connectors.files import source as module
 from balanced_source.connectors.pull import Page
 from balanced_source_adapters.files import connector
 from balanced_source_adapters.files.connector import Lister
-from balanced_source_adapters.files.stores import FileStore
+from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_spark.contract.secrets import QuerySecrets
 
 if TYPE_CHECKING:

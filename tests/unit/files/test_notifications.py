@@ -20,9 +20,9 @@ from balanced_source.connectors.pull import Page
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.files import connector
 from balanced_source_adapters.files.connector import FilesCodec, Lister
+from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
 from balanced_source_adapters.files.notifications import Notices, created
-from balanced_source_adapters.files.stores import FileStore
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.options import parse_options
 

@@ -54,15 +54,46 @@ def test_objects_of_a_store() -> None:
     assert options.embedded.paths == ("s3://a/b", "s3://c")
 
 
+def test_objects_of_other_clouds() -> None:
+    def store(path: str, **given: str) -> Store:
+        embedded = parse_options({"connector": "files", "path": path, **given}).embedded
+        assert isinstance(embedded, FilesSource)
+        return embedded.store
+
+    lake = Store(endpoint="https://lake.blob.core.windows.net", account="lake")
+    secrets = {"secretsDir": "/s"}
+
+    assert store("gs://b/in", gcsEndpoint="http://g:1", gcsSecret="k", **secrets) == Store(
+        endpoint="http://g:1",
+        secret="k",  # noqa: S106 - a name
+    )
+    assert store("az://raw/in", azureAccount="lake") == lake
+    assert store("abfss://raw@lake.dfs.core.windows.net/in") == lake
+    assert store(
+        "az://raw/in",
+        azureAccount="lake",
+        azureEndpoint="http://a:1",
+        azureSecret="k",
+        **secrets,
+    ) == Store(endpoint="http://a:1", account="lake", secret="k")  # noqa: S106 - a name
+    assert store("hdfs://n:8020/in") == Store()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"path": "gs://b", "azureAccount": "lake"}, "azureAccount: has no meaning for Google"),
+        ({"path": "/in", "gcsSecret": "k"}, "gcsSecret: has no meaning for local files"),
+        ({"path": "gs://b", "gcsEndpoint": "g:1"}, "gcsEndpoint: expected an http or https"),
+        ({"path": "az://raw/in"}, "names no Azure account"),
+        ({"path": "az://raw/in", "azureAccount": "x.y"}, "expected the name of a storage account"),
+        ({"path": "abfss://raw/in"}, "names no container and account"),
         ({"path": "in"}, "is relative"),
         ({"paths": "[]"}, "set either path"),
         ({"path": "/in", "paths": '["/in"]'}, "set either path"),
         ({"paths": "/in"}, "JSON array"),
         ({"paths": '["/in", "s3://b/k"]'}, "two sources"),
-        ({"path": "hdfs://x/y"}, "supported are"),
+        ({"path": "ftp://x/y"}, "supported are"),
         ({**GIVEN, "fileFormat": "xml"}, "expected one of text, json"),
         ({**GIVEN, "discoveryInterval": "5s"}, "stateDir"),
         ({**GIVEN, "onLoss": "Stop"}, "expected one of fail, skip"),

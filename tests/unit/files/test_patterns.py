@@ -54,7 +54,7 @@ def test_hidden_files_are_not_read_unless_they_are_named() -> None:
     assert is_visible("/a/_logs/b", "/a/_logs")
 
 
-@pytest.mark.parametrize("path", ["relative", "ftp://x/y", "gs://bucket/key"])
+@pytest.mark.parametrize("path", ["relative", "ftp://x/y", "wasb://bucket/key"])
 def test_other_stores_are_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"relative|supported are"):
         inner(path)

@@ -15,7 +15,7 @@ from balanced_source.connectors.files.split import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.files import notifications, stores
 from balanced_source_adapters.files.notifications import Notifications, created
-from balanced_source_adapters.files.stores import LocalStore, S3Store, inner, is_s3, store_of
+from balanced_source_adapters.files.stores import LocalStore, S3Store, inner, store_of
 
 KEYS = {"accessKeyId": "AKIA", "secretAccessKey": "hidden", "sessionToken": "t"}
 
@@ -89,15 +89,20 @@ def test_a_folder_that_vanishes_while_it_is_listed_is_not_there(
         ("file:///in/a", "/in/a"),
         ("s3://bucket/in/", "bucket/in"),
         ("s3a://bucket/in", "bucket/in"),
+        ("gs://bucket/in/", "bucket/in"),
+        ("az://container/in", "container/in"),
+        ("abfss://container@account.dfs.core.windows.net/in/*", "container/in/*"),
+        ("abfss://container@account.dfs.core.windows.net", "container"),
+        ("hdfs://namenode:8020/in/", "/in"),
+        ("hdfs:///in", "/in"),
     ],
 )
 def test_a_path_in_the_form_of_its_store(path: str, expected: str) -> None:
     assert inner(path) == expected
-    assert is_s3(path) is path.startswith("s3")
 
 
 @pytest.mark.parametrize(
-    ("path", "says"), [("in/a", "is relative"), ("hdfs://x/in", "supported are absolute paths")]
+    ("path", "says"), [("in/a", "is relative"), ("ftp://x/in", "supported are absolute paths")]
 )
 def test_other_paths_are_rejected(path: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):

@@ -24,7 +24,9 @@ from support.builders import identity, secrets_of, source_of
 from support.hostile import (
     FROM_CONFIG_MAP,
     FULL,
+    FULL_AZURE,
     FULL_FILES,
+    FULL_GCS,
     FULL_HYBRID,
     FULL_HYBRID_BY_TIME,
     FULL_KINESIS,
@@ -121,6 +123,8 @@ def test_the_example_has_every_string_that_the_models_have() -> None:
             FULL,
             FULL_FROM_CONFIG_MAP,
             FULL_FILES,
+            FULL_GCS,
+            FULL_AZURE,
             FULL_KINESIS,
             FULL_HYBRID,
             FULL_HYBRID_BY_TIME,
@@ -178,10 +182,12 @@ def test_the_reference_to_metadata_is_refused_or_stays_data(path: Path) -> None:
         check(replaced(FULL_FROM_CONFIG_MAP, path, value), path, value)
 
 
-@pytest.mark.parametrize("path", cases(FULL_FILES, ("source", "files")))
-def test_a_hostile_string_of_files_is_refused_or_stays_data(path: Path) -> None:
-    for value in HOSTILE:
-        check(replaced(FULL_FILES, path, value), path, value)
+@pytest.mark.parametrize("manifest", [FULL_FILES, FULL_GCS, FULL_AZURE])
+def test_a_hostile_string_of_files_is_refused_or_stays_data(manifest: Mapping[str, Any]) -> None:
+    for path in strings(manifest):
+        if path[:2] == ("source", "files"):
+            for value in HOSTILE:
+                check(replaced(manifest, path, value), path, value)
 
 
 @pytest.mark.parametrize("path", cases(FULL_KINESIS, ("source", "kinesis")))

@@ -22,6 +22,7 @@ READ_BY = (
     KAFKA / "offset_options.py",
     KAFKA / "client_options.py",
     SPARK / "files" / "options.py",
+    SPARK / "files" / "store_options.py",
     SPARK / "kinesis" / "options.py",
     SPARK / "hybrid" / "options.py",
     SPARK / "contract" / "half.py",

@@ -77,6 +77,18 @@ def test_others_are_a_matter_of_network_policies(url: str | None) -> None:
             "spec.source.files.s3.notificationQueue",
         ),
         (
+            {"files": {"paths": ["gs://b/p"], "format": "Text", "gcs": {"endpoint": METADATA}}},
+            "spec.source.files.gcs.endpoint",
+        ),
+        (
+            {"files": {"paths": ["az://b/p"], "format": "Text", "azure": {"endpoint": METADATA}}},
+            "spec.source.files.azure.endpoint",
+        ),
+        (
+            {"files": {"paths": [f"hdfs{METADATA[4:]}:80/p"], "format": "Text"}},
+            "spec.source.files.paths",
+        ),
+        (
             {
                 "kafka": {
                     "clusters": [

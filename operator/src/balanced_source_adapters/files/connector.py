@@ -41,8 +41,9 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
-from balanced_source_adapters.files.stores import FileStore, inner, store_of
+from balanced_source_adapters.files.stores import inner, store_of
 
 
 class FilesConnector(Connector):

@@ -13,7 +13,8 @@ from balanced_source.api import SecretReader
 from balanced_source.connectors.files import File, Format, ListFiles, compression_of
 from balanced_source.errors import RefusedDiscoveryError, text_of
 from balanced_source_adapters.files.connector import listed
-from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.stores import store_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

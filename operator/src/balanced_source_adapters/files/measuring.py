@@ -19,7 +19,7 @@ from balanced_source.api import Measure, SwitchPosition
 from balanced_source.connectors.files import File
 from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.names import shown
-from balanced_source_adapters.files.stores import FileStore
+from balanced_source_adapters.files.file_store import FileStore
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)

@@ -16,8 +16,9 @@ from balanced_source.connectors.files import (
     is_visible,
 )
 from balanced_source.connectors.pull import Page
+from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.notifications import Notifications
-from balanced_source_adapters.files.stores import FileStore, inner
+from balanced_source_adapters.files.stores import inner
 
 Opened = Callable[[Store, str, SecretReader], Notifications]
 

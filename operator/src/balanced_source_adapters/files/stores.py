@@ -1,24 +1,33 @@
-"""Where files lie: local disks and mounted volumes, and S3-compatible stores.
+"""Where files lie: local disks, mounted volumes and S3-compatible stores; opens all others, too.
 
 Clients are imported when needed.
 """
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from balanced_source.api import SecretReader
-from balanced_source.connectors.files import File, Store
+from balanced_source.connectors.files import (
+    File,
+    Store,
+    StoreKind,
+    kind_of,
+    place_of,
+)
+from balanced_source.connectors.files.places import SCHEMES
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.names import shown
+from balanced_source_adapters.files.azure import azure_store
+from balanced_source_adapters.files.file_store import FileStore, keys_of, not_installed
+from balanced_source_adapters.files.gcs import gcs_store
+from balanced_source_adapters.files.hdfs import hdfs_store
 
 if TYPE_CHECKING:
     import pyarrow.fs
 
-S3: Final = ("s3://", "s3a://")
 _NEEDED: Final = ("accessKeyId", "secretAccessKey")
 _LISTING: Final = {
     "access_key": "access_key_id",
@@ -33,50 +42,6 @@ _SECOND: Final = 1_000_000_000
 
 Times of objects are cut to seconds: some servers say more when they list than when they are asked.
 """
-
-
-class FileStore(ABC):
-    """Lists and opens files. Paths and patterns are in the store's own form; see `inner`."""
-
-    is_ordered: bool = False
-    """Whether `walk` yields files in the order of their paths, and starts anywhere."""
-
-    @abstractmethod
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
-        """Return the file `base`, or all files below the folder `base`; none if nothing is there.
-
-        Args:
-            base: a path.
-            after: only files with greater paths; empty unless the store is ordered.
-
-        Raises:
-            DiscoveryError: the store does not answer, or refuses to.
-        """
-
-    @abstractmethod
-    def exists(self, base: str) -> bool:
-        """Return whether a file or folder is there.
-
-        Raises:
-            OSError: the store does not answer, or refuses to.
-        """
-
-    @abstractmethod
-    def stat(self, path: str) -> File | None:
-        """Return the file as it is now; None if it is gone.
-
-        Raises:
-            OSError: the store does not answer, or refuses to.
-        """
-
-    @abstractmethod
-    def open(self, path: str) -> "pyarrow.NativeFile":
-        """Return the file for reading at any place.
-
-        Raises:
-            FileNotFoundError: it is gone.
-            OSError: the store does not answer, or refuses to.
-        """
 
 
 class LocalStore(FileStore):
@@ -217,24 +182,22 @@ def _object(info: Any) -> File:
     return File((info.mtime_ns or 0) // _SECOND * _SECOND, info.path, info.size)
 
 
-def is_s3(path: str) -> bool:
-    """Return whether a path is in an S3-compatible store."""
-    return path.startswith(S3)
-
-
 def inner(path: str) -> str:
     """Return a path in the store's own form: absolute for local files, ``bucket/key`` for objects.
 
     Raises:
-        ValueError: there is no store for it, or it is relative.
+        ValueError: there is no store for it, or it is relative, or names no bucket.
     """
-    if is_s3(path):
-        return path.split("://", 1)[1].strip("/")
+    if kind_of(path) is not StoreKind.VOLUME:
+        return place_of(path).path
     if path.startswith("file:"):
         parts = urlsplit(path)
         path = unquote(parts.path)
     elif "://" in path:
-        raise ValueError(f"{shown(path)}: supported are absolute paths, file: and s3:// URLs")
+        raise ValueError(
+            f"{shown(path)}: supported are absolute paths, and URLs that begin with file:,"
+            f" {', '.join(SCHEMES)}"
+        )
     if not path.startswith("/"):
         raise ValueError(f"{shown(path)} is relative: name an absolute path")
     return path
@@ -247,17 +210,25 @@ def store_of(store: Store, paths: tuple[str, ...], secrets: SecretReader) -> Fil
         RefusedDiscoveryError: the Secret is missing, or lacks a key; or the client is not
             installed.
     """
-    if not any(map(is_s3, paths)):
-        return LocalStore()
+    kinds = {kind_of(path) for path in paths} - {StoreKind.VOLUME} or {StoreKind.VOLUME}
+    match kind := min(kinds):
+        case StoreKind.VOLUME:
+            return LocalStore()
+        case StoreKind.S3:
+            return _s3_store(store, secrets)
+        case StoreKind.GCS:
+            return gcs_store(store, secrets)
+        case StoreKind.AZURE:
+            return azure_store(store, secrets)
+        case StoreKind.HDFS:
+            return hdfs_store(place_of(next(p for p in paths if kind_of(p) is kind)).server)
+
+
+def _s3_store(store: Store, secrets: SecretReader) -> S3Store:
     try:
         from pyarrow.fs import S3FileSystem
     except ModuleNotFoundError as error:
-        why = (
-            "objects of S3 are listed by pyarrow, which is missing: install balanced-source[spark]"
-            f" ({error})"
-        )
-        raise RefusedDiscoveryError(why, scope="files") from error
-
+        raise not_installed("objects of S3 are listed", "pyarrow", error) from error
     credentials = credentials_of(store.secret, secrets)
     options: dict[str, Any] = dict(credentials)
     if store.region:
@@ -286,12 +257,7 @@ def credentials_of(name: str | None, secrets: SecretReader) -> dict[str, str]:
     """
     if name is None:
         return {}
-    try:
-        found = secrets.read(name)
-    except LookupError as error:
-        raise RefusedDiscoveryError(
-            f"Secret {name} is missing: create it", scope="files"
-        ) from error
+    found = keys_of(name, secrets)
     if missing := [key for key in _NEEDED if key not in found]:
         raise RefusedDiscoveryError(
             f"Secret {name} has no key {', '.join(missing)}: add it", scope="files"

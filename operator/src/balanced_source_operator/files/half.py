@@ -4,21 +4,35 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from balanced_source.api import SecretReader, Source
-from balanced_source.connectors.files import FilesSource, Format, Store
+from balanced_source.connectors.files import (
+    FilesSource,
+    Format,
+    Store,
+    StoreKind,
+    kind_of_all,
+    place_of,
+    reached,
+)
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
-from balanced_source_operator.files.spec import WORDS, FilesSpec
+from balanced_source_operator.files.spec import (
+    WORDS,
+    AzureStoreSpec,
+    FilesSpec,
+    GcsStoreSpec,
+    S3StoreSpec,
+)
 
 _FIXED: Final = "cannot be changed: create a new source instead"
 
 
 class FilesOperatorHalf(OperatorHalf[FilesSpec]):
-    """Files on mounted volumes and in S3-compatible stores."""
+    """Files on mounted volumes and in object stores."""
 
     spec = FilesSpec
-    description = "Files on mounted volumes and in S3-compatible stores."
+    description = "Files on mounted volumes and in object stores."
     words = WORDS
     can_have_hosts = False
 
@@ -28,13 +42,17 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
         if spec.s3 is not None:
             check_endpoint(spec.s3.endpoint, field=f"{field}.s3.endpoint")
             check_endpoint(spec.s3.notification_queue, field=f"{field}.s3.notificationQueue")
-        return _source(spec)
+        if spec.gcs is not None:
+            check_endpoint(spec.gcs.endpoint, field=f"{field}.gcs.endpoint")
+        if spec.azure is not None:
+            check_endpoint(spec.azure.endpoint, field=f"{field}.azure.endpoint")
+        return _source(spec, field=field)
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
         # an operator never infers
         from balanced_source_adapters.files.inference import inferred_ddl
 
-        call = _source(spec).list_page(1, None)
+        call = _source(spec, field=field).list_page(1, None)
         if call.kind in (Format.TEXT, Format.BINARY):
             raise InvalidSpecError(
                 f"files of format {spec.format.value} have one column", field=f"{field}.format"
@@ -93,14 +111,11 @@ def _files(source: Source[Any, Any]) -> FilesSource:
     return source
 
 
-def _source(spec: FilesSpec) -> FilesSource:
-    store = spec.s3
+def _source(spec: FilesSpec, *, field: str) -> FilesSource:
     return FilesSource(
         paths=tuple(spec.paths),
         kind_of_file=Format(spec.format.value.lower()),
-        store=Store()
-        if store is None
-        else Store(endpoint=store.endpoint or "", region=store.region or "", secret=store.secret),
+        store=_store(spec, field),
         split_bytes=spec.split_bytes,
         discovery_interval=None
         if spec.discovery_interval is None
@@ -110,5 +125,45 @@ def _source(spec: FilesSpec) -> FilesSource:
         ahead=spec.look_ahead,
         names_grow=spec.names_grow,
         may_repeat=spec.allow_repeat,
-        queue="" if store is None else store.notification_queue or "",
+        queue="" if spec.s3 is None else spec.s3.notification_queue or "",
     )
+
+
+def _store(spec: FilesSpec, field: str) -> Store:
+    """Return how the store of the paths is reached.
+
+    Raises:
+        InvalidSpecError: the paths lie in several stores, or the settings are of another one.
+    """
+    try:
+        kind = kind_of_all(spec.paths)
+        _check_others(spec, kind, field)
+        store = reached(_given(spec, kind), spec.paths)
+    except ValueError as error:
+        raise InvalidSpecError(str(error), field=f"{field}.paths") from error
+    server = f"//{place_of(spec.paths[0]).server}" if kind is StoreKind.HDFS else store.endpoint
+    check_endpoint(server, field=f"{field}.paths")
+    return store
+
+
+def _given(spec: FilesSpec, kind: StoreKind) -> Store:
+    if kind is StoreKind.GCS:
+        gcs = spec.gcs or GcsStoreSpec()
+        return Store(endpoint=gcs.endpoint or "", secret=gcs.secret)
+    if kind is StoreKind.AZURE:
+        azure = spec.azure or AzureStoreSpec()
+        return Store(
+            endpoint=azure.endpoint or "", account=azure.account or "", secret=azure.secret
+        )
+    s3 = spec.s3 or S3StoreSpec()
+    return Store(endpoint=s3.endpoint or "", region=s3.region or "", secret=s3.secret)
+
+
+def _check_others(spec: FilesSpec, kind: StoreKind, field: str) -> None:
+    former = {StoreKind.S3, StoreKind.VOLUME}  # s3 was never refused beside local files
+    allowed = {"s3": former, "gcs": {StoreKind.GCS}, "azure": {StoreKind.AZURE}}
+    for name, kinds in allowed.items():
+        if getattr(spec, name) is not None and kind not in kinds:
+            raise InvalidSpecError(
+                f"has no meaning for {kind}: leave it out", field=f"{field}.{name}"
+            )

@@ -16,16 +16,21 @@ from balanced_source_operator.contract.base import (
     with_rules,
 )
 
-PATH: Final = r"^(/|file:///|s3a?://[a-z0-9])[^\x00-\x1f\x7f]*$"
+PATH: Final = (
+    r"^(/|file:///|s3a?://[a-z0-9]|gs://[a-z0-9]|az://[a-z0-9$]|abfss://[a-z0-9$][a-z0-9-]*@[a-z0-9]"
+    r"|hdfs://[A-Za-z0-9/])[^\x00-\x1f\x7f]*$"
+)
 ENDPOINT: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?$"
 QUEUE: Final = r"^https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9/_.-]+$"
 REGION: Final = r"^[a-z0-9][a-z0-9-]{0,63}$"
+ACCOUNT: Final = r"^[a-z0-9]{3,24}$"
 
 WORDS: Final[Mapping[str, str]] = {
-    PATH: "an absolute path, or an s3:// URL",
+    PATH: "an absolute path, or an s3://, gs://, abfss://, az:// or hdfs:// URL",
     ENDPOINT: "an http or https URL of a host, without a path",
     QUEUE: "the http or https URL of a queue",
     REGION: "the name of a region",
+    ACCOUNT: "the name of a storage account",
 }
 """What a pattern asks for."""
 
@@ -33,6 +38,18 @@ FilePath = Annotated[str, Field(min_length=1, max_length=1024, pattern=PATH)]
 Character = Annotated[str, Field(min_length=1, max_length=2, pattern=r"^(\\t|[\x20-\x7e])$")]
 Ddl = Annotated[str, Field(min_length=1, max_length=16384, pattern=LINE)]
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
+
+_ONE_STORE: Final = " || ".join(
+    f"self.paths.all(p, {test})"
+    for test in (
+        "p.startsWith('/') || p.startsWith('file:')",
+        "p.startsWith('s3')",
+        "p.startsWith('gs:')",
+        "p.startsWith('a')",
+        "p.startsWith('hdfs:')",
+    )
+)
+"""Rule about the beginnings that `PATH` allows."""
 
 _FIXED: Final = "cannot be changed: create a new source instead"
 
@@ -104,8 +121,34 @@ class S3StoreSpec(Model):
     alone. Then most looks read the queue instead of listing. Needs discoveryInterval."""
 
 
+class GcsStoreSpec(Model):
+    """How Google Cloud Storage is reached."""
+
+    endpoint: Annotated[str, Field(max_length=512, pattern=ENDPOINT)] | None = None
+    """URL of a server with its interface. Absent: Google's own."""
+
+    secret: ObjectName | None = None
+    """Secret in the namespace of the source with the key serviceAccount, the JSON of a service
+    account key. Absent: the credentials of the driver's and the executors' pods."""
+
+
+class AzureStoreSpec(Model):
+    """How Azure Blob Storage and Data Lake Storage are reached."""
+
+    endpoint: Annotated[str, Field(max_length=512, pattern=ENDPOINT)] | None = None
+    """URL of the Blob service. Absent: that of the account in Azure."""
+
+    account: Annotated[str, Field(max_length=24, pattern=ACCOUNT)] | None = None
+    """Storage account of az:// paths. abfss:// URLs name it themselves."""
+
+    secret: ObjectName | None = None
+    """Secret in the namespace of the source with the key accountKey, or sasToken, or the keys
+    tenantId, clientId and clientSecret. Absent: the credentials of the driver's and the executors'
+    pods."""
+
+
 class FilesSpec(Model):
-    """Files on mounted volumes and in S3-compatible stores. The driver lists them."""
+    """Files on mounted volumes and in object stores. The driver lists them."""
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(
@@ -133,17 +176,14 @@ class FilesSpec(Model):
                 "!has(self.s3) || !has(self.s3.notificationQueue) || has(self.discoveryInterval)",
                 "s3.notificationQueue needs discoveryInterval",
             ),
-            rule(
-                "self.paths.all(p, p.startsWith('s3')) || self.paths.all(p, !p.startsWith('s3'))",
-                "paths must all be in S3-compatible stores, or all on volumes",
-            ),
+            rule(_ONE_STORE, "paths must all be in stores of one kind, or all on volumes"),
         )
     )
 
     paths: Annotated[list[FilePath], Field(min_length=1, max_length=32)]
     """Files to read: files, folders with everything in them, or patterns with *, ?, [a-z], {a,b}
-    and **. Absolute paths on volumes that driver and executors mount, or s3:// URLs. Names that
-    begin with _ or . are skipped."""
+    and **. Absolute paths on volumes that driver and executors mount, or URLs that begin with
+    s3://, gs://, abfss://, az:// or hdfs://. Names that begin with _ or . are skipped."""
 
     format: FileFormat
     """Format of the files. Json has one object per line."""
@@ -167,6 +207,12 @@ class FilesSpec(Model):
     s3: S3StoreSpec | None = None
     """Access to the store of s3:// paths."""
 
+    gcs: GcsStoreSpec | None = None
+    """Access to the store of gs:// paths."""
+
+    azure: AzureStoreSpec | None = None
+    """Access to the store of abfss:// and az:// paths."""
+
     split_bytes: Annotated[int, Field(ge=65536, le=2**40)] = 67108864
     """Size in bytes of the blocks into which files are cut.
 
@@ -187,8 +233,8 @@ class FilesSpec(Model):
 
     names_grow: bool = False
     """Whether names of new objects sort after those of older ones, as with names that begin with a
-    time. Then most listings of an S3-compatible store return only new objects. No effect on
-    volumes."""
+    time. Then most listings of an S3-compatible store or Google Cloud Storage return only new
+    objects. No effect on other stores."""
 
     late_window: Duration = "1h"
     """How late a file may appear: how much older it may be than files found before (modification

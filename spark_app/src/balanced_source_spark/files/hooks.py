@@ -16,7 +16,8 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError, text_of
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source.reasons import Reason
-from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 from balanced_source_spark.files.inferring import other_columns
 from balanced_source_spark.files.options import FileReadOptions

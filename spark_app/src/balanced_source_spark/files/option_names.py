@@ -23,8 +23,9 @@ OPTIONS: Final = (
         is_embedded=True,
         meaning=(
             "Files to read: a file, a folder with everything in it, or a pattern with `*`, `?`,"
-            " `[a-z]`, `{a,b}` and `**`. An absolute path, or an `s3://` URL. Names that begin with"
-            " `_` or `.` are skipped."
+            " `[a-z]`, `{a,b}` and `**`. An absolute path, or a URL that begins with `s3://`,"
+            " `gs://`, `abfss://`, `az://` or `hdfs://`. Names that begin with `_` or `.` are"
+            " skipped."
         ),
     ),
     Option(
@@ -108,8 +109,8 @@ OPTIONS: Final = (
         is_embedded=True,
         meaning=(
             "Whether names of new objects sort after those of older ones, as with names that begin"
-            " with a time. Then most listings of an S3-compatible store return only new objects. No"
-            " effect on volumes."
+            " with a time. Then most listings of an S3-compatible store or Google Cloud Storage"
+            " return only new objects. No effect on other stores."
         ),
     ),
     Option(
@@ -209,6 +210,43 @@ OPTIONS: Final = (
             "URL of an SQS queue into which the store puts events of created objects, for this"
             " query alone. Then most looks read the queue instead of listing. Needs"
             " `discoveryInterval`."
+        ),
+    ),
+    Option(
+        name="gcsEndpoint",
+        group=_STORE,
+        is_embedded=True,
+        meaning="URL of a server with the interface of Google Cloud Storage. Absent: Google's own.",
+    ),
+    Option(
+        name="gcsSecret",
+        group=_STORE,
+        is_embedded=True,
+        meaning=(
+            "Name of a folder in `secretsDir` with the file `serviceAccount`, the JSON of a service"
+            " account key. Absent: the credentials of the driver's and executors' environment."
+        ),
+    ),
+    Option(
+        name="azureAccount",
+        group=_STORE,
+        is_embedded=True,
+        meaning="Storage account of `az://` paths; `abfss://` URLs name it themselves.",
+    ),
+    Option(
+        name="azureEndpoint",
+        group=_STORE,
+        is_embedded=True,
+        meaning="URL of the Blob service. Absent: that of the account in Azure.",
+    ),
+    Option(
+        name="azureSecret",
+        group=_STORE,
+        is_embedded=True,
+        meaning=(
+            "Name of a folder in `secretsDir` with the file `accountKey`, or `sasToken`, or the"
+            " files `tenantId`, `clientId` and `clientSecret`. Absent: the credentials of the"
+            " driver's and executors' environment."
         ),
     ),
 )

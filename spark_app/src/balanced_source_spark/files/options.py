@@ -12,14 +12,16 @@ from balanced_source.connectors.files import (
     FilesSource,
     Format,
     OnFileLoss,
-    Store,
+    StoreKind,
+    kind_of_all,
 )
-from balanced_source.names import checked_object, shown
-from balanced_source_adapters.files.stores import inner, is_s3
+from balanced_source.names import shown
+from balanced_source_adapters.files.stores import inner
 from balanced_source_spark.contract.ddl import check_ddl, selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
 from balanced_source_spark.files.option_names import METADATA
+from balanced_source_spark.files.store_options import store_settings
 
 BATCH_AHEAD: Final = 1000
 """Blocks that a reader of a batch query asks for at once: nothing is read while it plans."""
@@ -120,11 +122,12 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
             "needs the option stateDir: without it, the Spark checkpoint would name every file that"
             " was ever read",
         )
+    paths = paths_of(options)
     losses = tuple(known.value.lower() for known in (OnFileLoss.FAIL, OnFileLoss.SKIP))
     return FilesSource(
-        paths=_paths(options),
+        paths=paths,
         kind_of_file=file_read_options(options).kind,
-        store=_store(options),
+        store=store_settings(options, paths),
         split_bytes=number(options, "splitBytes", SPLIT_BYTES, least=1),
         discovery_interval=None
         if interval is None
@@ -138,18 +141,22 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
     )
 
 
-def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paths of a query, which all lie in stores of one kind.
+
+    Raises:
+        InvalidSpecError: names the option.
+    """
     name = "path" if "path" in options else "paths"
     given = [options["path"]] if "path" in options else _array(options.get("paths", "[]"))
     if not given or ("path" in options and "paths" in options):
         raise rejected(name, "set either path, or paths as a JSON array with at least one text")
-    for path in given:
-        try:
+    try:
+        for path in given:
             inner(path)
-        except ValueError as error:
-            raise rejected(name, str(error)) from error
-    if len(set(map(is_s3, given))) > 1:
-        raise rejected(name, "names local files and objects of S3: read them as two sources")
+        kind_of_all(given)
+    except ValueError as error:
+        raise rejected(name, str(error)) from error
     return tuple(given)
 
 
@@ -163,17 +170,6 @@ def _array(text: str) -> list[str]:
     return found
 
 
-def _store(options: Mapping[str, str]) -> Store:
-    endpoint, secret = options.get("s3endpoint", ""), options.get("s3secret")
-    if endpoint and not (
-        urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc
-    ):
-        raise rejected("s3Endpoint", f"expected an http or https URL, not {shown(endpoint)}")
-    if secret is not None:
-        checked_object(secret, field="option s3Secret")
-    return Store(endpoint=endpoint, region=options.get("s3region", ""), secret=secret)
-
-
 def _queue(options: Mapping[str, str]) -> str:
     name = "s3NotificationQueue"
     queue = options.get("s3notificationqueue", "")
@@ -181,8 +177,8 @@ def _queue(options: Mapping[str, str]) -> str:
         raise rejected(name, f"expected the URL of a queue, not {shown(queue)}")
     if queue and "discoveryinterval" not in options:
         raise rejected(name, "needs the option discoveryInterval: events tell of later objects")
-    if queue and not all(map(is_s3, _paths(options))):
-        raise rejected(name, "has no meaning for local files: leave it out")
+    if queue and (kind := kind_of_all(paths_of(options))) is not StoreKind.S3:
+        raise rejected(name, f"has no meaning for {kind}: leave it out")
     return queue
 
 

@@ -20,7 +20,8 @@ from balanced_source.connectors.files import (
 from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.avro_types import AvroFileError
-from balanced_source_adapters.files.stores import FileStore, store_of
+from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.ddl import columns_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.columnar import avro, orc, parquet

@@ -7,6 +7,15 @@ and forgotten when they are read. What is remembered of them is a `Cursor` of bo
 from balanced_source.connectors.files.cursor import WINDOW, Cursor, Extent, Key, Seen, Taken, take
 from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
+from balanced_source.connectors.files.places import (
+    StoreKind,
+    StorePlace,
+    kind_of,
+    kind_of_all,
+    place_of,
+    reached,
+    scheme_of,
+)
 from balanced_source.connectors.files.settings import (
     KIND,
     FileReaderSettings,
@@ -49,6 +58,8 @@ __all__ = [
     "OnFileLoss",
     "Seen",
     "Store",
+    "StoreKind",
+    "StorePlace",
     "Taken",
     "base_of",
     "blocks",
@@ -57,9 +68,14 @@ __all__ = [
     "file_of",
     "is_splittable",
     "is_visible",
+    "kind_of",
+    "kind_of_all",
     "page_of",
+    "place_of",
     "position_of",
+    "reached",
     "schema_of",
+    "scheme_of",
     "take",
     "with_position",
 ]

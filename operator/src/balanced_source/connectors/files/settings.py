@@ -26,7 +26,29 @@ class OnFileLoss(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store(AwsAccess):
-    """Where files lie, and how it is reached: for S3 and stores with its interface."""
+    """How the store is reached in which files lie. The paths say of which kind it is.
+
+    Attributes:
+        account: of Azure; empty elsewhere.
+    """
+
+    account: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON value for readers; an account only where there is one."""
+        account = {"account": self.account} if self.account else {}
+        return {**AwsAccess.to_json(self), **account}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of `to_json`, also for what older versions wrote."""
+        access = AwsAccess.from_json(data)
+        return cls(
+            endpoint=access.endpoint,
+            region=access.region,
+            secret=access.secret,
+            account=str(data.get("account", "")),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +57,8 @@ class FileReaderSettings(ReaderSettings):
 
     Attributes:
         store: where the files lie.
-        scheme: ``s3://``, or empty for paths of a file system.
+        scheme: ``s3://``, ``gs://``, ``az://``, or ``hdfs://`` with the name node; empty for local
+            files.
         on_loss: what happens when a file changed or vanished before it was read.
         schema: columns that were inferred from files, as DDL; empty if they were given.
     """

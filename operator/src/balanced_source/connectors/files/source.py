@@ -16,6 +16,7 @@ from balanced_source.api import (
 )
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
+from balanced_source.connectors.files.places import scheme_of
 from balanced_source.connectors.files.settings import (
     KIND,
     FileReaderSettings,
@@ -192,7 +193,7 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
     def reader_settings(self) -> Mapping[str, Any]:
         settings = FileReaderSettings(
             store=self.store,
-            scheme="s3://" if self.paths[0].startswith("s3") else "",
+            scheme=scheme_of(self.paths[0]),
             on_loss=self.on_loss,
             schema=self.schema,
         )

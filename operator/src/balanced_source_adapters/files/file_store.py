@@ -1,0 +1,84 @@
+"""What a store of files must offer."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from balanced_source.api import SecretReader
+from balanced_source.connectors.files import File
+from balanced_source.errors import RefusedDiscoveryError
+
+if TYPE_CHECKING:
+    import pyarrow.fs
+
+
+class FileStore(ABC):
+    """Lists and opens files. Paths and patterns are in the store's own form; see `inner`."""
+
+    is_ordered: bool = False
+    """Whether `walk` yields files in the order of their paths, and starts anywhere."""
+
+    @abstractmethod
+    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+        """Return the file `base`, or all files below the folder `base`; none if nothing is there.
+
+        Args:
+            base: a path.
+            after: only files with greater paths; empty unless the store is ordered.
+
+        Raises:
+            DiscoveryError: the store does not answer, or refuses to.
+        """
+
+    @abstractmethod
+    def exists(self, base: str) -> bool:
+        """Return whether a file or folder is there.
+
+        Raises:
+            OSError: the store does not answer, or refuses to.
+        """
+
+    @abstractmethod
+    def stat(self, path: str) -> File | None:
+        """Return the file as it is now; None if it is gone.
+
+        Raises:
+            OSError: the store does not answer, or refuses to.
+        """
+
+    @abstractmethod
+    def open(self, path: str) -> "pyarrow.NativeFile":
+        """Return the file for reading at any place.
+
+        Raises:
+            FileNotFoundError: it is gone.
+            OSError: the store does not answer, or refuses to.
+        """
+
+
+def keys_of(name: str, secrets: SecretReader) -> Mapping[str, str]:
+    """Return the content of the Secret that a source names.
+
+    Raises:
+        RefusedDiscoveryError: the Secret is missing.
+    """
+    try:
+        return secrets.read(name)
+    except LookupError as error:
+        raise RefusedDiscoveryError(
+            f"Secret {name} is missing: create it", scope="files"
+        ) from error
+
+
+def not_installed(what: str, client: str, error: ModuleNotFoundError) -> RefusedDiscoveryError:
+    """Return the error of a store whose client is missing.
+
+    Args:
+        what: is not possible, with its verb.
+        client: that does it.
+        error: of the import.
+    """
+    return RefusedDiscoveryError(
+        f"{what} by {client}, which is missing: install balanced-source[spark] ({error})",
+        scope="files",
+    )
