@@ -63,6 +63,18 @@ def test_objects_below_a_prefix_are_listed(store: CloudStore) -> None:
         assert (file.size, file.modified % 1_000_000_000) == (5, 0)
 
 
+def test_an_empty_object_may_stand_for_a_folder(store: CloudStore, memory: Any) -> None:
+    memory.put("in", b"")
+    assert paths(store.walk("b/in")) == ["b/in", "b/in/a", "b/in/b/c", "b/in/é + %20#?"]
+
+
+def test_a_name_that_the_client_cannot_read_is_told(store: CloudStore) -> None:
+    with pytest.raises(
+        OSError, match=r"b/in//a: Could not .* empty path segment\. Rename this obj"
+    ):
+        store.stat("b/in//a")
+
+
 def test_objects_and_folders_exist(store: CloudStore) -> None:
     assert [store.exists(base) for base in ("b/in", "b/in/", "b/in/a", "b", "b/nothing")] == [
         True,
@@ -209,7 +221,7 @@ class Made:
         for name in RIVALS:
             monkeypatch.delenv(name, raising=False)
 
-    def _client_of(self, _kind: str, options: Mapping[str, str], *, where: str) -> Any:
+    def _client_of(self, _kind: str, options: Mapping[str, str], *, otherwise: str) -> Any:
         self.options.append(options)
         return lambda _: None
 
@@ -305,12 +317,21 @@ def test_credentials_that_the_client_cannot_read_are_not_quoted(scheme: str) -> 
         Secrets(keys),
     )
     with pytest.raises(
-        RefusedDiscoveryError, match=r"Secret k cannot be used: it is mal"
+        RefusedDiscoveryError, match="Secret k cannot be used: its content"
     ) as caught:
         store.stat("b/in")
 
     assert "hidden" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_credentials_of_the_environment_that_cannot_be_read_are_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", '"hidden"')
+    store = store_of(Store(endpoint="http://x"), ("gs://",), Secrets())
+    with pytest.raises(RefusedDiscoveryError, match="correct the variables that begin with GOOGLE"):
+        store.stat("b/in")
 
 
 @pytest.mark.parametrize("scheme", ["gs://", "az://"])

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from balanced_source.api import SecretReader
 from balanced_source.connectors.files import Store
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters.files.cloud import CloudStore, client_of
+from balanced_source_adapters.files.cloud import CloudStore, client_of, malformed
 from balanced_source_adapters.files.file_store import keys_of
 
 _WAYS: Final[Mapping[tuple[str, ...], tuple[str, Mapping[str, str]]]] = {
@@ -33,9 +33,10 @@ def azure_store(store: Store, secrets: SecretReader) -> CloudStore:
         "endpoint": _endpoint(store),
         **_credentials(store.secret, secrets),
     }
-    where = f"Secret {store.secret}" if store.secret else "the access to Azure"
+    secret = f"Secret {store.secret}" if store.secret else None
+    client = client_of("AzureStore", options, otherwise=malformed(secret, "AZURE_"))
     # Not every kind of account starts a listing after a name.
-    return CloudStore("az://", client_of("AzureStore", options, where=where), is_ordered=False)
+    return CloudStore("az://", client, is_ordered=False)
 
 
 def _endpoint(store: Store) -> str:

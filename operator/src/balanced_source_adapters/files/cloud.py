@@ -44,6 +44,11 @@ _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _VOLATILE: Final = re.compile(r"\?\S*| in [\d.]+(?:s|ms|µs|ns)\b|\s*<\?xml.*|\s*\{.*")
 """What an error must not say: queries, which may hold a signature, and what differs each time."""
 
+_ILLEGAL: Final = "path segment"
+"""In the text of each error about the name of an object."""
+
+_RENAME: Final = "Rename this object: no part of its name may be empty, a dot or two dots"
+
 ClientOf = Callable[[str], "ObjectStore"]
 
 
@@ -65,7 +70,9 @@ class CloudStore(FileStore):
         try:
             if (only := self.stat(base)) is not None:
                 yield only
-                return
+                if only.size:
+                    return
+            # An empty object may stand for a folder, as some clients of Hadoop mark them.
             yield from self._below(base, after)
         except FileNotFoundError:
             return
@@ -151,7 +158,9 @@ def explained(what: str) -> Iterator[None]:
     except FileNotFoundError:
         raise FileNotFoundError(f"{what}: it does not exist") from None
     except (BaseError, OSError, ValueError) as error:
-        raise OSError(f"{what}: {_reason(error)}. Check bucket, endpoint and credentials") from None
+        reason = _reason(error)
+        advice = _RENAME if _ILLEGAL in reason else "Check bucket, endpoint and credentials"
+        raise OSError(f"{what}: {reason}. {advice}") from None
 
 
 class RangedFile:
@@ -221,13 +230,13 @@ class RangedFile:
         return self._ahead[start - self._first : end - self._first]
 
 
-def client_of(kind: str, options: Mapping[str, str], *, where: str) -> ClientOf:
+def client_of(kind: str, options: Mapping[str, str], *, otherwise: str) -> ClientOf:
     """Return what makes the client of a bucket, once in a process.
 
     Args:
         kind: name of a class of `obstore.store`.
-        options: of the client; nothing else says which credentials it has where they hold some.
-        where: whose options they are, for messages.
+        options: of the client. What they leave out comes from the environment.
+        otherwise: the message if the options, or those of the environment, are malformed.
 
     Raises:
         RefusedDiscoveryError: obstore is not installed.
@@ -245,9 +254,7 @@ def client_of(kind: str, options: Mapping[str, str], *, where: str) -> ClientOf:
             return _client(kind, bucket, chosen)
         except (BaseError, ValueError):
             # Not the client's own words: they quote what they cannot read.
-            raise RefusedDiscoveryError(
-                f"{where} cannot be used: it is malformed. Correct it", scope="files"
-            ) from None
+            raise RefusedDiscoveryError(otherwise, scope="files") from None
 
     return made
 
@@ -266,6 +273,21 @@ def _client(kind: str, bucket: str, options: tuple[tuple[str, str], ...]) -> "Ob
         retry_config={"max_retries": _RETRIES, "retry_timeout": _RETRY},
     )
     return made
+
+
+def malformed(secret: str | None, environment: str) -> str:
+    """Return the message about credentials that a client cannot read.
+
+    Args:
+        secret: that holds them, with the key if there is one; None if the environment does.
+        environment: how the names of its variables begin.
+    """
+    if secret is not None:
+        return f"{secret} cannot be used: its content is malformed. Correct it"
+    return (
+        "the credentials in the environment of this process are missing or malformed: correct the"
+        f" variables that begin with {environment}, or name a Secret"
+    )
 
 
 def _file(bucket: str, found: "ObjectMeta") -> File:

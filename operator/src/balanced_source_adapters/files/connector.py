@@ -47,7 +47,7 @@ from balanced_source_adapters.files.stores import inner, store_of
 
 
 class FilesConnector(Connector):
-    """Files on local disks, mounted volumes and S3-compatible stores."""
+    """Files on local disks and mounted volumes, in object stores and in HDFS."""
 
     kind: Final = KIND
     operator: Final = "balanced_source_operator.files.half:FilesOperatorHalf"

@@ -8,7 +8,7 @@ from typing import Final
 from balanced_source.api import SecretReader
 from balanced_source.connectors.files import Store
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source_adapters.files.cloud import CloudStore, client_of
+from balanced_source_adapters.files.cloud import CloudStore, client_of, malformed
 from balanced_source_adapters.files.file_store import keys_of
 
 _KEY: Final = "serviceAccount"
@@ -33,9 +33,9 @@ def gcs_store(store: Store, secrets: SecretReader) -> CloudStore:
     """
     endpoint = {"base_url": store.endpoint} if store.endpoint else {}
     options = {**endpoint, **_credentials(store.secret, secrets)}
-    where = f"{_KEY} of Secret {store.secret}" if store.secret else "the access to gs://"
-    # The client takes a name to start after.
-    return CloudStore("gs://", client_of("GCSStore", options, where=where), is_ordered=True)
+    secret = f"{_KEY} of Secret {store.secret}" if store.secret else None
+    client = client_of("GCSStore", options, otherwise=malformed(secret, "GOOGLE_"))
+    return CloudStore("gs://", client, is_ordered=True)  # listings start after any name
 
 
 def _credentials(name: str | None, secrets: SecretReader) -> dict[str, str]:

@@ -29,10 +29,10 @@ _FIXED: Final = "cannot be changed: create a new source instead"
 
 
 class FilesOperatorHalf(OperatorHalf[FilesSpec]):
-    """Files on mounted volumes and in object stores."""
+    """Files on mounted volumes, in object stores and in HDFS."""
 
     spec = FilesSpec
-    description = "Files on mounted volumes and in object stores."
+    description = "Files on mounted volumes, in object stores and in HDFS."
     words = WORDS
     can_have_hosts = False
 

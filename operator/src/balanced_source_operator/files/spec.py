@@ -148,7 +148,7 @@ class AzureStoreSpec(Model):
 
 
 class FilesSpec(Model):
-    """Files on mounted volumes and in object stores. The driver lists them."""
+    """Files on mounted volumes, in object stores and in HDFS. The driver lists them."""
 
     model_config = ConfigDict(
         json_schema_extra=with_rules(

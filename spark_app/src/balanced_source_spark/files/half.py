@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FilesSparkHalf(SparkHalf[FileReadOptions]):
-    """Files on local disks, mounted volumes and S3-compatible stores."""
+    """Files on local disks and mounted volumes, in object stores and in HDFS."""
 
     def options(self) -> tuple[Option, ...]:
         return OPTIONS
