@@ -216,21 +216,32 @@ def test_wrong_credentials_are_a_sentence_that_does_not_quote_them(tmp_path: Pat
             assert "sig=" not in repr(caught.value)
 
 
-def test_spark_reads_objects(scene: Scene, spark: SparkSession) -> None:
+def test_a_stream_reads_each_object_once_over_restarts(
+    scene: Scene, spark: SparkSession, tmp_path: Path
+) -> None:
     prefix = "gcs" if scene.root.startswith("gs") else "azure"
     account = {"azureAccount": ACCOUNT} if prefix == "azure" else {}
     options = {
         "connector": "files",
         "parallelism": "2",
         "splitBytes": "1000",
+        "stateDir": str(tmp_path / "state"),
         "secretsDir": str(scene.folder),
         f"{prefix}Endpoint": scene.server.endpoint,
         f"{prefix}Secret": "good",
         **account,
     }
 
-    rows = spark.read.format("balanced").options(**options).load(f"{scene.root}/in").collect()
+    def run() -> list[str]:
+        rows = spark.readStream.format("balanced").options(**options).load(f"{scene.root}/stream/*")
+        writer = rows.writeStream.format("parquet").option("path", str(tmp_path / "rows"))
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.trigger(availableNow=True).start().awaitTermination()
+        return sorted(row["value"] for row in spark.read.parquet(str(tmp_path / "rows")).collect())
 
-    assert sorted(row["value"] for row in rows) == sorted(
-        f"{name}-{line}" for name in range(3) for line in range(200)
-    )
+    lines = [f"{line:04}" for line in range(600)]
+    scene.server.write("stream/a.txt", "".join(f"{line}\n" for line in lines[:400]).encode())
+    first = run()
+    scene.server.write("stream/b.txt", "".join(f"{line}\n" for line in lines[400:]).encode())
+
+    assert (first, run()) == (lines[:400], lines)

@@ -14,6 +14,7 @@ from balanced_source.connectors.files import (
     reached,
     scheme_of,
 )
+from balanced_source_adapters.files.connector import FilesCodec
 
 LAKE = "abfss://raw@lake.dfs.core.windows.net/in"
 
@@ -114,3 +115,12 @@ def test_readers_are_told_the_store() -> None:
     settings = FileReaderSettings.of(source.reader_settings())
 
     assert (settings.scheme, settings.store.account) == ("az://", "lake")
+
+
+def test_a_call_tells_the_driver_the_account() -> None:
+    source = FilesSource(paths=(LAKE,), kind_of_file=Format.TEXT, store=reached(Store(), [LAKE]))
+    call, codec = source.list_page(1, None), FilesCodec()
+    data = codec.call_to_json(call)
+
+    assert codec.call_from_json(data) == call
+    assert data["store"]["account"] == "lake"
