@@ -5,8 +5,11 @@ The driver lists. A source that names a Secret gets its credentials from there a
 
 import json
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,6 +18,7 @@ from balanced_source.connectors.files import FilesSource, Format, Store, reached
 from balanced_source.errors import ContractViolationError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source_adapters.files import azure, gcs
 from balanced_source_adapters.files.connector import FilesConnector
+from balanced_source_adapters.files.stores import store_of
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import parse_spec
 from support.builders import spec_json
@@ -29,12 +33,48 @@ URLS = [
 ]
 KEY = {"client_email": "a@b", "private_key": "of the source", "private_key_id": "1"}
 METADATA = "http://169.254.169.254"
-SECRET = {"serviceAccount": json.dumps(KEY), "accountKey": "b2YgdGhlIHNvdXJjZQ=="}
+SECRET = {
+    "serviceAccount": json.dumps(KEY),
+    "accountKey": "b2YgdGhlIHNvdXJjZQ==",
+    "accessKeyId": "source",
+    "secretAccessKey": "of the source",
+}
 
 
 class Secrets:
     def read(self, name: str) -> dict[str, str]:
         return SECRET
+
+
+class Empty(BaseHTTPRequestHandler):
+    """A bucket without objects. Remembers who asked."""
+
+    asked: ClassVar[list[tuple[str, str | None]]] = []
+
+    def do_GET(self) -> None:
+        signature = self.headers.get("Authorization", "")
+        who = signature.partition("Credential=")[2].partition("/")[0]
+        self.asked.append((who, self.headers.get("x-amz-security-token")))
+        page = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def empty_bucket() -> Iterator[str]:
+    Empty.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Empty)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -96,6 +136,21 @@ def test_no_endpoint_is_the_metadata_of_an_instance(kind: str, url: str, host: s
     with pytest.raises(InvalidSpecError) as refused:
         to_source(parse_spec(spec_json(source={"files": files})))
     assert refused.value.field.startswith(f"spec.source.files.{kind}.endpoint")
+
+
+def test_s3_uses_the_secret_whatever_the_environment_has(
+    monkeypatch: pytest.MonkeyPatch, empty_bucket: str
+) -> None:
+    """The token belongs to the environment's key: with another key a server refuses it."""
+    pytest.importorskip("obstore")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "operator")
+    place = Store(region="us-east-1", endpoint=empty_bucket, secret="k")  # noqa: S106 - a name
+    store: Any = store_of(place, ("s3://bucket/in",), Secrets())
+
+    assert list(store._below("bucket", "in", None)) == []
+
+    assert set(Empty.asked) == {("source", None)}
 
 
 def test_azure_uses_the_secret_whatever_the_environment_has() -> None:

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 _NEEDED: Final = ("accessKeyId", "secretAccessKey")
-_LISTING: Final = {
-    "access_key": "access_key_id",
-    "secret_key": "secret_access_key",
-    "session_token": "token",
-}
-"""Names of credentials: of the client that reads → of the client that lists."""
 _CHUNK: Final = 1000
 """Objects that a request returns."""
 _SECOND: Final = 1_000_000_000
@@ -241,7 +235,16 @@ def _s3_store(store: Store, secrets: SecretReader) -> S3Store:
 
 def _listing(store: Store, credentials: Mapping[str, str]) -> dict[str, Any]:
     """Return the options of the client that lists."""
-    found: dict[str, Any] = {_LISTING[name]: value for name, value in credentials.items()}
+    found: dict[str, Any] = {}
+    if credentials:
+        # By a provider: options would be completed by variables of the environment, such as the
+        # token of other credentials.
+        found["credential_provider"] = lambda: {
+            "access_key_id": credentials["access_key"],
+            "secret_access_key": credentials["secret_key"],
+            "token": credentials.get("session_token"),
+            "expires_at": None,
+        }
     if store.region:
         found["region"] = store.region
     if store.endpoint:
