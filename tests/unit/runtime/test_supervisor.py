@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -115,3 +115,69 @@ async def test_a_source_that_comes_back_waits_for_its_former_tasks(
     assert seen == ["begin 1", "end 1", "begin 3"]
     assert supervisor.sources == 1
     await supervisor.stop()
+
+
+class Numbered:
+    """A runtime that tells when it begins and ends; that of a deleted source ends by itself."""
+
+    seen: ClassVar[list[str]] = []
+
+    def __init__(self, _: Any, body: Mapping[str, Any]) -> None:
+        self.revision = int(body["metadata"]["resourceVersion"])
+        self._is_gone = asyncio.Event()
+
+    def note(self, _kind: Any, event: str, _body: Any) -> None:
+        if event == "DELETED":
+            self._is_gone.set()
+
+    async def run(self) -> None:
+        self.seen.append(f"begin {self.revision}")
+        try:
+            await self._is_gone.wait()
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.seen.append(f"end {self.revision}")
+
+
+@pytest.fixture
+def numbered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(module, "SourceRuntime", Numbered)
+    Numbered.seen.clear()
+    return Numbered.seen
+
+
+def body(uid: str, revision: int) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "shop", "name": "a", "uid": uid, "resourceVersion": str(revision)}
+    }
+
+
+async def test_a_new_source_of_the_same_name_waits_for_the_tasks_of_the_former_one(
+    numbered: list[str],
+) -> None:
+    nothing: Any = None
+    supervisor = Supervisor(nothing)
+    supervisor.on_source("ADDED", body("first", 1))
+    await asyncio.sleep(0)
+
+    supervisor.on_source("ADDED", body("second", 2))
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert numbered == ["begin 1", "end 1", "begin 2"]
+    await supervisor.stop()
+
+
+async def test_nothing_is_kept_of_a_deleted_source(numbered: list[str]) -> None:
+    nothing: Any = None
+    supervisor = Supervisor(nothing)
+    supervisor.on_source("ADDED", body("first", 1))
+    await asyncio.sleep(0)
+
+    supervisor.on_source("DELETED", body("first", 2))
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert numbered == ["begin 1", "end 1"]
+    assert supervisor._running == {}

@@ -35,7 +35,7 @@ class Supervisor:
         # Another identity is another source: it must not continue with what is known of the former
         # one.
         if known is not None and (known[0] != source or known[2].done()):
-            known[2].cancel()
+            self._end(key)
             known = None
         if known is not None:
             known[1].note(BALANCED_SOURCE, event, body)
@@ -46,6 +46,7 @@ class Supervisor:
                 _run_after(former, runtime), name=f"source {source.namespace}/{source.name}"
             )
             self._running[key] = (source, runtime, task)
+            task.add_done_callback(lambda ended: self._forget(key, ended))
 
     def on_child(self, kind: ResourceKind, event: str | None, manifest: Mapping[str, Any]) -> None:
         """A child or a pod was seen."""
@@ -60,11 +61,20 @@ class Supervisor:
         A source that comes back is served after its former task has ended.
         """
         for key in [key for key in self._running if key[0] == namespace]:
-            _, _, task = self._running.pop(key)
-            if not task.done():
-                self._ending[task] = key
-                task.add_done_callback(self._ending.pop)
-                task.cancel()
+            self._end(key)
+
+    def _end(self, key: _Key) -> None:
+        _, _, task = self._running.pop(key)
+        if not task.done():
+            self._ending[task] = key
+            task.add_done_callback(self._ending.pop)
+            task.cancel()
+
+    def _forget(self, key: _Key, ended: asyncio.Task[None]) -> None:
+        """Keep nothing of a source that is gone."""
+        known = self._running.get(key)
+        if known is not None and known[2] is ended:
+            del self._running[key]
 
     @property
     def sources(self) -> int:
