@@ -236,15 +236,19 @@ def has_registered(application: Manifest, incarnation: int) -> bool:
 def is_of_former_times(
     host: HostState, report: HostReport, applications: Iterable[Manifest]
 ) -> bool:
-    """Whether a report is of a driver that ran before its host was removed and added again.
+    """Whether a report is of a driver that is stopped, or ran before its host was added again.
 
-    Taken for a registration it would give the host splits that no one reads until its application
-    runs.
+    Taken for a registration it would give the host splits that no one reads until its next
+    application runs.
+
+    Args:
+        host: that is to join.
+        report: of the host.
+        applications: of the host, without those that are being stopped.
     """
     if host.role is not HostRole.JOINING or host.phase is not HostPhase.EXPECTED:
         return False
-    current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
-    return not any(has_registered(application, report.incarnation) for application in current)
+    return not any(has_registered(application, report.incarnation) for application in applications)
 
 
 def on_trial(seen: TriedApplication, memory: TrialMemory, source: Identity) -> bool:

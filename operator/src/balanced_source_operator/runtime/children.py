@@ -401,6 +401,7 @@ class Children:
         await self._env.api.delete(
             kind, metadata["namespace"], metadata["name"], uid=metadata["uid"]
         )
+        self._observed.stopping.add(metadata["uid"])
 
     async def _has_service_account(self, desired: Desired) -> bool:
         name = desired.spec.application.service_account

@@ -319,9 +319,7 @@ class Coordination:
             if (
                 report is not None
                 and known is not None
-                and not is_of_former_times(
-                    known, report, self._observed.by_host.get(report.host, [])
-                )
+                and not is_of_former_times(known, report, self._observed.staying(report.host))
             ):
                 await self._handle(coordinator, ReportReceived(report))
         if (report := self.reported()) is not None:

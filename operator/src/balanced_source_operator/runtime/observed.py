@@ -19,12 +19,14 @@ class Observed:
         body: the BalancedSource.
         is_deleted: whether it is gone.
         unknown: kinds that the API server does not know.
+        stopping: uids of applications that were deleted by this process. A watch may tell so later.
     """
 
     def __init__(self, body: Manifest) -> None:
         self.body = body
         self.is_deleted = False
         self.unknown: set[ResourceKind] = set()
+        self.stopping: set[str] = set()
         self._objects: dict[ResourceKind, dict[str, Manifest]] = {kind: {} for kind in CHILDREN}
 
     @property
@@ -78,6 +80,15 @@ class Observed:
             )
         return found
 
+    def staying(self, host: str) -> list[Manifest]:
+        """Return the applications of a host that are not being deleted."""
+        return [
+            a
+            for a in self.by_host.get(host, [])
+            if not a["metadata"].get("deletionTimestamp")
+            and a["metadata"]["uid"] not in self.stopping
+        ]
+
     async def refresh(self, api: KubernetesApi) -> None:
         """Look at everything again.
 
@@ -102,6 +113,7 @@ class Observed:
             self._objects[kind] = {
                 item["metadata"]["name"]: item for item in _owned(found, source, kind)
             }
+        self.stopping &= {application["metadata"]["uid"] for application in self.applications}
 
     def _is_child(self, kind: ResourceKind, manifest: Manifest) -> bool:
         """Whether this is our object, even if its labels or owner reference were just removed.
