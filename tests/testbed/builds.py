@@ -121,6 +121,12 @@ FAMILIES = (
         stamps=_helm_stamps(),
     ),
     Family(
+        name="helm4",
+        version=versions.HELM_4,
+        packages={"helm4": "helm.sh/helm/v4/cmd/helm"},
+        stamps={"helm.sh/helm/v4/internal/version.version": f"v{versions.HELM_4}"},
+    ),
+    Family(
         name="coredns",
         version=versions.COREDNS,
         packages={"coredns": "."},

@@ -20,12 +20,18 @@ class Helm:
         folder: gets its caches and the values of each release.
         builder: where the program comes from.
         control_plane: where releases go; None for what needs no cluster.
+        program: `helm`, which is version 3, or `helm4`.
     """
 
     def __init__(
-        self, folder: Path, *, builder: Builder | None = None, control_plane: Kubectl | None = None
+        self,
+        folder: Path,
+        *,
+        builder: Builder | None = None,
+        control_plane: Kubectl | None = None,
+        program: str = "helm",
     ) -> None:
-        self._program = (builder or Builder()).ensure("helm")["helm"]
+        self._program = (builder or Builder()).ensure(program)[program]
         self._folder = folder
         self._control_plane = control_plane
         folder.mkdir(parents=True, exist_ok=True)

@@ -50,14 +50,17 @@ def ports() -> Iterator[PortPool]:
     pool.close()
 
 
-@pytest.fixture(params=[[], [JOBS]], ids=["all-namespaces", "one-namespace"])
+@pytest.fixture(
+    params=[("helm", []), ("helm4", [JOBS])], ids=["all-namespaces", "one-namespace-helm4"]
+)
 def release(
     cluster: ProcessCluster, chart: Path, ports: PortPool, request: pytest.FixtureRequest
 ) -> Iterator[Helm]:
-    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
+    program, namespaces = request.param
+    helm = Helm(cluster.run_dir / program, control_plane=cluster.control_plane, program=program)
     values = {
         "image": {"repository": "balanced-source/operator", "tag": "dev"},
-        "watchNamespaces": request.param,
+        "watchNamespaces": namespaces,
         "sparkConf": cluster.driver_spark_conf,
         "metrics": {"port": ports.take()},
         "probes": {"port": ports.take()},

@@ -14,6 +14,11 @@ pytestmark = pytest.mark.integration
 SYSTEM = "system"
 NAME = "demo-balanced-source"
 
+VERSIONS = pytest.mark.parametrize(
+    "program", ["helm", pytest.param("helm4", marks=pytest.mark.slow)]
+)
+"""Helm 3 and 4. The newer one applies on the server, with owners of fields."""
+
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
@@ -22,16 +27,19 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
         yield started
 
 
-def strategy(control_plane: ControlPlane) -> dict[str, Any]:
-    found = control_plane.get("deployment", NAME, SYSTEM)
+def strategy(
+    control_plane: ControlPlane, name: str = NAME, namespace: str = SYSTEM
+) -> dict[str, Any]:
+    found = control_plane.get("deployment", name, namespace)
     assert found is not None
     return dict(found["spec"]["strategy"])
 
 
+@VERSIONS
 def test_leader_election_can_be_switched_off_by_helm(
-    control_plane: ControlPlane, chart: Path, tmp_path: Path
+    control_plane: ControlPlane, chart: Path, tmp_path: Path, program: str
 ) -> None:
-    helm = Helm(tmp_path / "helm", control_plane=control_plane)
+    helm = Helm(tmp_path / "helm", control_plane=control_plane, program=program)
     helm("install", "demo", chart, "--namespace", SYSTEM)
     assert strategy(control_plane)["type"] == "RollingUpdate"
 
@@ -73,9 +81,16 @@ def test_leader_election_can_be_switched_off_by_server_side_apply(
 class Release:
     """A release of its own in a namespace of its own; the definition is there already."""
 
-    def __init__(self, control_plane: ControlPlane, chart: Path, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        chart: Path,
+        folder: Path,
+        name: str,
+        program: str = "helm",
+    ) -> None:
         self._plane, self._chart, self._name = control_plane, chart, name
-        self._helm = Helm(folder / "helm", control_plane=control_plane)
+        self._helm = Helm(folder / program, control_plane=control_plane, program=program)
         control_plane.kubectl("create", "namespace", name)
 
     def __call__(self, verb: str, *settings: str) -> None:
@@ -89,15 +104,16 @@ class Release:
         return self._plane.get("lease", "balanced-source-operator", self._name)
 
 
+@VERSIONS
 def test_an_uninstall_leaves_no_lease_with_a_dead_holder(
-    control_plane: ControlPlane, chart: Path, tmp_path: Path
+    control_plane: ControlPlane, chart: Path, tmp_path: Path, program: str
 ) -> None:
-    release = Release(control_plane, chart, tmp_path, "leased")
+    release = Release(control_plane, chart, tmp_path, f"leased-{program}", program)
     release("install")
     # as the leader does
     held = '{"spec": {"holderIdentity": "demo-1", "leaseDurationSeconds": 15}}'
     name = "lease/balanced-source-operator"
-    control_plane.kubectl("patch", name, "-n", "leased", "--type=merge", "-p", held)
+    control_plane.kubectl("patch", name, "-n", f"leased-{program}", "--type=merge", "-p", held)
 
     release("upgrade", "--set", "logging.debug=true")
     assert release.lease is not None
@@ -122,3 +138,22 @@ def test_a_lease_that_an_operator_has_created_is_left_alone(
     release("uninstall")
 
     assert release.lease is not None
+
+
+@pytest.mark.slow
+def test_a_release_of_helm_3_is_upgraded_and_rolled_back_by_helm_4(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path
+) -> None:
+    release = Release(control_plane, chart, tmp_path, "both")
+    newer = Helm(tmp_path / "helm4", control_plane=control_plane, program="helm4")
+    place = ("both-balanced-source", "both")
+    release("install")
+
+    settings = ("--set", "crds.install=false,leaderElection.enabled=false")
+    newer("upgrade", "both", chart, "--namespace", "both", *settings)
+    assert strategy(control_plane, *place) == {"type": "Recreate"}
+    newer("rollback", "both", "1", "--namespace", "both")
+    assert strategy(control_plane, *place)["type"] == "RollingUpdate"
+
+    newer("uninstall", "both", "--namespace", "both")
+    assert control_plane.get("deployment", *place) is None

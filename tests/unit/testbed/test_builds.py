@@ -12,6 +12,7 @@ MODULES = {
     "k8s": ("k8s.io/kubernetes", versions.KUBERNETES),
     "spark-operator": ("github.com/kubeflow/spark-operator/v2", versions.SPARK_OPERATOR),
     "helm": ("helm.sh/helm/v3", versions.HELM),
+    "helm4": ("helm.sh/helm/v4", versions.HELM_4),
     "linearisable": ("github.com/anishathalye/porcupine", versions.PORCUPINE),
     "fake-gcs-server": ("github.com/fsouza/fake-gcs-server", versions.FAKE_GCS_SERVER),
     "coredns": ("github.com/coredns/coredns", versions.COREDNS),
