@@ -1,5 +1,6 @@
 """Queries of one Spark session: a folder read to its end, or watched while files appear."""
 
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,8 +66,14 @@ CONTESTANTS: Final = (OURS, SPARK)
 
 
 def read_backlog(spark: SparkSession, who: Contestant, folder: Path, kind: str) -> Backlog:
-    """Read all files of a folder into nothing, with trigger `AvailableNow`."""
-    return read_to_end(lambda: who.rows(spark, folder, kind))
+    """Read all files of a folder into nothing, with trigger `AvailableNow`.
+
+    Ours remembers files in a folder, as its documentation advises for many: otherwise each offset
+    names all of them.
+    """
+    with tempfile.TemporaryDirectory() as state:
+        more = {"stateDir": state} if who.options else {}
+        return read_to_end(lambda: who.rows(spark, folder, kind, **more))
 
 
 class Watch:

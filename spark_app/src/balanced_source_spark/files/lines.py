@@ -10,8 +10,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-CHUNK: Final = 8 * 1024 * 1024
-"""Bytes that are parsed at once."""
+CHUNK: Final = 2 * 1024 * 1024
+"""Bytes that are parsed at once: what fits into the caches of a processor."""
 
 MAX_LINE: Final = 512 * 1024 * 1024
 """Bytes of the longest line."""
