@@ -207,7 +207,7 @@ class Story:
 
     def __post_init__(self) -> None:
         self.server = FakeKubernetes(clock=clock)
-        self._source = None
+        self._source: Any = None
         self.documents = Documents(self.server)
         self._tampered: set[str] = set()
         # The same by duck typing
@@ -276,7 +276,9 @@ class Story:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        return (self.server.find(BALANCED_SOURCE, NAMESPACE, "orders") or {}).get("status", {})
+        found: Mapping[str, Any] = self.server.find(BALANCED_SOURCE, NAMESPACE, "orders") or {}
+        status: Mapping[str, Any] = found.get("status", {})
+        return status
 
     @property
     def assignment(self) -> Assignment | None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from balanced_source_operator.kube.port import (
     ConflictError,
@@ -62,6 +62,7 @@ COLLECTION_DELAY: Final = 0.1
 """Seconds until the garbage collector looks at an object that was written."""
 
 Key: TypeAlias = tuple[ResourceKind, str, str]
+T = TypeVar("T")
 Watcher: TypeAlias = Callable[[ResourceKind, str, Manifest], None]
 
 
@@ -111,9 +112,11 @@ class FakeKubernetes:
 
         def tell(kind: ResourceKind, event: str, manifest: Manifest) -> None:
             last[kind] = max(last.get(kind, 0.0), loop.time() + lag())
-            loop.call_at(
-                last[kind], lambda: tell in self._watchers and watcher(kind, event, manifest)
-            )
+            loop.call_at(last[kind], deliver, kind, event, manifest)
+
+        def deliver(kind: ResourceKind, event: str, manifest: Manifest) -> None:
+            if tell in self._watchers:
+                watcher(kind, event, manifest)
 
         self._watchers.append(tell)
         for (kind, _, _), manifest in self.objects.items():
@@ -129,7 +132,12 @@ class FakeKubernetes:
         """
         keys = [(verb, kind) for verb in verbs]
         self._denied.update(dict.fromkeys(keys, error))
-        return lambda: [self._denied.pop(key, None) for key in keys] and None
+
+        def allow() -> None:
+            for key in keys:
+                self._denied.pop(key, None)
+
+        return allow
 
     def check_allowed(self, verb: str, kind: ResourceKind) -> None:
         """Refuse what is denied."""
@@ -353,7 +361,7 @@ class FakeClient:
 
         await self._call("delete", kind, name, delete)
 
-    async def _call(self, verb: str, kind: ResourceKind, name: str, do: Callable[[], Any]) -> Any:
+    async def _call(self, verb: str, kind: ResourceKind, name: str, do: Callable[[], T]) -> T:
         await asyncio.sleep(0)  # others run while a request is on its way
         self.calls.append(f"{verb} {kind.plural} {name}".strip())
         fault = self._fault if len(self.calls) == self._at else None

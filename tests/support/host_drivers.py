@@ -60,10 +60,8 @@ class Drivers:
             held = {
                 host: len(self.of[host].host.durable.owners) for host in hosts if host in self.of
             }
-            known = self.story.operators[0].supervisor
             return (
-                known is not None
-                and len(held) == len(hosts)
+                len(held) == len(hosts)
                 and sum(held.values()) == splits
                 and status.get("acknowledgedEpoch") == status.get("epoch")
                 and sorted(h["name"] for h in status.get("hosts", []))

@@ -39,7 +39,9 @@ def lose(drivers: Drivers, host: str, *, is_marked: bool = True) -> None:
 
 
 def newest(story: Story, host: str) -> str:
-    found = [m["metadata"]["name"] for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)]
+    found = [
+        str(m["metadata"]["name"]) for m in story.server.select(KUBEFLOW_APPLICATION, NAMESPACE)
+    ]
     return next(name for name in found if SOURCE.host_of(name) == host)
 
 
