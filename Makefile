@@ -82,6 +82,11 @@ test-unit: install ## Unit tests, and contract suites on fakes (no I/O, under a 
 proof: install ## Explore the protocol on the real code, and find all seeded bugs (PROOF="--parts lives --lives 1000")
 	@PYTHONPATH=tests $(RUN) proof $(PROOF)
 
+walks: install ## Random walks over a source with several hosts, in virtual time on fakes (WALKS="--world roll --seeds 0-200")
+	@PYTHONPATH=tests:operator/src:spark_app/src $(RUN) walks $(WALKS)
+
+.PHONY: walks
+
 CHAOS ?= 16
 FULL ?= 4
 FILES ?= 4

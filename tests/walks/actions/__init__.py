@@ -1,0 +1,1 @@
+"""What happens on a walk: one small value per action, which `carry_out` lets happen."""
