@@ -117,12 +117,13 @@ class HandOver:
         # time.
         if host == self._given_up or host in absent or not _answers(state.hosts.get(host)):
             return None
+        able = set(others) - absent
         if second is None and not state.hosts[host].acknowledged_epoch:
-            return self._first_micro_batch(host, state, set(others) - absent)
+            return self._first_micro_batch(host, state, able)
         # Two that replaced each other would both wait without end.
         if self.host not in (None, host):
             return after_hosts([str(self.host)], broken=())
-        if not _has_successor(state, set(others) - absent, second):
+        if not _has_successor(state, able, second):
             if second is None:
                 return None
             # However long it takes: the second application is there so that reading never stops.
