@@ -30,6 +30,7 @@ from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
 from balanced_source_spark.contract.half import Choices, Query, SparkHalf
 from balanced_source_spark.contract.hooks import PlannerContext, PlannerHooks
 from balanced_source_spark.partition import ReaderPartition
+from support import installed
 from support.pull_source import NumberLists, Numbers
 
 KIND: Final = "numberlists"
@@ -42,18 +43,10 @@ ASKED: Final = "NUMBERLISTS_ASKED"
 SAID: Final = "said"
 HEARD: Final = "heard"
 
-ENTRY_POINTS: Final = f"[balanced_source.connectors]\n{KIND} = {__name__}:NumberListsConnector\n"
-
 
 def register(folder: Path) -> None:
-    """Make a folder that registers the connector where it is on the path.
-
-    What an installed wheel leaves behind.
-    """
-    info = folder / f"{KIND}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {KIND}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    """Make a folder that registers the connector where it is on the path."""
+    installed.register(folder, KIND, f"{__name__}:NumberListsConnector")
 
 
 class TalkingEnumerator(PullingSplitEnumerator[Numbers]):

@@ -39,6 +39,7 @@ from balanced_source_spark.contract.half import Choices, Query
 from balanced_source_spark.contract.hooks import PlannerContext
 from balanced_source_spark.contract.option_table import Option
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
+from support import installed
 from support.tapes import SHELF, FindTapes, ListTapes, TapeSource, TapeSplit
 
 KIND: Final = "queue"
@@ -47,15 +48,10 @@ QUEUE: Final[SplitId] = (SHELF, KIND)
 Handed = tuple[int, str]
 """Position, name of the item."""
 
-_ENTRY_POINTS: Final = f"[balanced_source.connectors]\n{KIND} = {__name__}:QueueConnector\n"
-
 
 def register(folder: Path) -> None:
     """Make a folder that registers the connector where it is on the path."""
-    info = folder / f"{KIND}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {KIND}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(_ENTRY_POINTS)
+    installed.register(folder, KIND, f"{__name__}:QueueConnector")
 
 
 class Queue:

@@ -15,19 +15,16 @@ from balanced_source.api import (
 from balanced_source.connectors.discovery import Discovered
 from balanced_source_operator.contract.base import Model
 from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
+from support import installed
 from support.tapes import SHELF, FindTapes, ListTapes, TapeSource, TapeSplit
 
 KIND: Final = "tapes"
 TAPES: Final = ("a", "b", "c", "d")
-_ENTRY_POINTS: Final = f"[balanced_source.connectors]\n{KIND} = {__name__}:ShelfConnector\n"
 
 
 def register(folder: Path) -> None:
     """Make a folder that registers the connector where it is on the path."""
-    info = folder / f"{KIND}-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {KIND}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(_ENTRY_POINTS)
+    installed.register(folder, KIND, f"{__name__}:ShelfConnector")
 
 
 class ShelfConnector(Connector):

@@ -125,6 +125,16 @@ class Shards:
         return self._of[name][0].supervisor.sources
 
 
+async def reading(story: Story) -> Shards:
+    """Begin a source that the first operator serves, and whose driver reads all splits."""
+    await story.begin(operators=0)
+    shards = Shards(story)
+    await story.launched()
+    story.driver.start()
+    await story.adopted(parallelism=2, splits=8)
+    return shards
+
+
 async def passed(story: Story, seconds: float) -> None:
     begin = clock()
     await story.until(lambda: clock() - begin >= seconds, "time to pass")
@@ -138,11 +148,7 @@ def records(story: Story, number: int) -> None:
 @pytest.mark.parametrize("gap", [0.0, 45.0, -0.3, -20.0])
 def test_a_source_moves_between_operators_without_a_lost_or_doubled_record(gap: float) -> None:
     async def play(story: Story) -> None:
-        await story.begin(operators=0)
-        shards = Shards(story)
-        await story.launched()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        shards = await reading(story)
         incarnation = story.driver.host.incarnation
 
         for before, after, parallelism in (("a", "b", 3), ("b", "a", 4)):
@@ -173,11 +179,7 @@ def test_a_source_moves_between_operators_without_a_lost_or_doubled_record(gap: 
 
 def test_a_namespace_that_is_let_go_keeps_its_objects() -> None:
     async def play(story: Story) -> None:
-        await story.begin(operators=0)
-        shards = Shards(story)
-        await story.launched()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        shards = await reading(story)
         children = story.children()
 
         shards.let_go("a")
@@ -194,11 +196,7 @@ def test_a_namespace_that_is_let_go_keeps_its_objects() -> None:
 
 def test_a_label_that_is_back_at_once_is_served_by_one_task() -> None:
     async def play(story: Story) -> None:
-        await story.begin(operators=0)
-        shards = Shards(story)
-        await story.launched()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        shards = await reading(story)
 
         for _ in range(3):
             shards.let_go("a")

@@ -81,42 +81,6 @@ async def test_stopping_also_waits_for_what_was_let_go() -> None:
     assert supervisor._ending == {}
 
 
-async def test_a_source_that_comes_back_waits_for_its_former_tasks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The end of a task forgets metrics and groups of the source, which the next one fills."""
-    nothing: Any = None
-    supervisor, seen = Supervisor(nothing), list[str]()
-
-    class Runtime:
-        def __init__(self, _: Any, body: Mapping[str, Any]) -> None:
-            self._number = body["metadata"]["resourceVersion"]
-
-        async def run(self) -> None:
-            seen.append(f"begin {self._number}")
-            try:
-                await asyncio.sleep(3600)
-            finally:
-                for _ in range(5):
-                    await asyncio.sleep(0)
-                seen.append(f"end {self._number}")
-
-    monkeypatch.setattr(module, "SourceRuntime", Runtime)
-    for number in ("1", "2", "3"):
-        metadata = {"namespace": "shop", "name": "a", "uid": "u", "resourceVersion": number}
-        supervisor.on_source(None, {"metadata": metadata})
-        if number == "1":
-            await asyncio.sleep(0)
-        if number != "3":
-            supervisor.let_go("shop")
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-    assert seen == ["begin 1", "end 1", "begin 3"]
-    assert supervisor.sources == 1
-    await supervisor.stop()
-
-
 class Numbered:
     """A runtime that tells when it begins and ends; that of a deleted source ends by itself."""
 
@@ -153,6 +117,29 @@ def body(uid: str, revision: int) -> dict[str, Any]:
     }
 
 
+async def settled() -> None:
+    """Let all tasks run until they wait."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_a_source_that_comes_back_waits_for_its_former_tasks(numbered: list[str]) -> None:
+    """The end of a task forgets metrics and groups of the source, which the next one fills."""
+    nothing: Any = None
+    supervisor = Supervisor(nothing)
+    for number in (1, 2, 3):
+        supervisor.on_source(None, body("u", number))
+        if number == 1:
+            await asyncio.sleep(0)
+        if number != 3:
+            supervisor.let_go("shop")
+    await settled()
+
+    assert numbered == ["begin 1", "end 1", "begin 3"]
+    assert supervisor.sources == 1
+    await supervisor.stop()
+
+
 async def test_a_new_source_of_the_same_name_waits_for_the_tasks_of_the_former_one(
     numbered: list[str],
 ) -> None:
@@ -162,8 +149,7 @@ async def test_a_new_source_of_the_same_name_waits_for_the_tasks_of_the_former_o
     await asyncio.sleep(0)
 
     supervisor.on_source("ADDED", body("second", 2))
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await settled()
 
     assert numbered == ["begin 1", "end 1", "begin 2"]
     await supervisor.stop()
@@ -176,8 +162,7 @@ async def test_nothing_is_kept_of_a_deleted_source(numbered: list[str]) -> None:
     await asyncio.sleep(0)
 
     supervisor.on_source("DELETED", body("first", 2))
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await settled()
 
     assert numbered == ["begin 1", "end 1"]
     assert supervisor._running == {}
