@@ -16,6 +16,7 @@ from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
 from prometheus_client import start_http_server
 
+from balanced_source_adapters.collector import collect_rarely
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
 from balanced_source_operator.handlers import OnSource, build_registry
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
@@ -49,6 +50,7 @@ log = structlog.get_logger(__name__)
 
 def run(settings: Settings) -> None:
     """Run the operator until SIGTERM or SIGINT."""
+    collect_rarely()
     asyncio.run(_run(settings))
 
 

@@ -14,6 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from balanced_source.errors import ConnectorError
+from balanced_source_adapters.collector import collect_rarely
 from balanced_source_spark.contract.half import SparkHalf, TaskReader, half_of
 from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.ending import end_in_order
@@ -96,6 +97,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _planner(self) -> "StreamPlanner":
         # Here, in the planning process: Spark ends it by SIGTERM, and the claim is to be given up
         # then.
+        collect_rarely()
         check_tasks(self._options)
         end_in_order()
         return planner_of(self._options)

@@ -112,17 +112,19 @@ def decode(
 
 
 def _coordinator_to_json(state: CoordinatorState[SplitT]) -> Json:
+    of_owned = columns.TableEncoder()
     return {
         "hasHistory": state.has_history,
         "lineage": state.lineage,
         "epoch": state.epoch,
         "parallelism": state.parallelism,
         "hosts": [[name, _host_to_json(host)] for name, host in state.hosts.items()],
-        "owners": columns.encode_map(state.owners),
+        "owners": of_owned(state.owners),
         "splits": encode_tables(
             # As reported, not as assigned: reports of active hosts are not part of the state.
             state.positions(state.owners),
             {split_id: state.splits[split_id].attributes() for split_id in state.owners},
+            encode_map=of_owned,
         ),
         "uncovered": [
             [epoch, columns.encode_map(owned)]

@@ -147,15 +147,17 @@ def version_of(assignment: Assignment) -> int:
 
 def to_json(assignment: Assignment) -> dict[str, Json]:
     """The assignment as JSON."""
+    # Most tables have the same splits.
+    encode_map = columns.TableEncoder()
     return {
         "lineage": assignment.lineage,
         "epoch": assignment.epoch,
         "parallelism": assignment.parallelism,
         "incarnations": dict(assignment.incarnations),
-        "owners": columns.encode_map(assignment.owners),
-        "starts": columns.encode_map(assignment.starts),
-        "since": columns.encode_map(assignment.since),
-        "attributes": columns.encode_map(assignment.attributes),
+        "owners": encode_map(assignment.owners),
+        "starts": encode_map(assignment.starts),
+        "since": encode_map(assignment.since),
+        "attributes": encode_map(assignment.attributes),
         "retained": columns.encode_ids(assignment.retained),
         "noMoreSplits": sorted(assignment.no_more_splits),
         "events": encode_events(assignment.events),

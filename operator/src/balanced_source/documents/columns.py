@@ -9,8 +9,8 @@ equal maps give equal bytes.
 
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeAlias, TypeVar
 
 from balanced_source.api import Json, SplitId
 from balanced_source.errors import CorruptDocumentError
@@ -33,6 +33,10 @@ _MALFORMED: Final = (
 
 _PREFIX: Final = operator.itemgetter(slice(None, -1))
 _LAST: Final = operator.itemgetter(-1)
+
+
+EncodeMap: TypeAlias = Callable[[Mapping[SplitId, Any]], list[Json]]
+"""See `encode_map`."""
 
 
 def encode_map(values: Mapping[SplitId, Any]) -> list[Json]:
@@ -66,6 +70,26 @@ class TableLayout:
             [prefix, lasts, _encode_values(ordered[of_family])]
             for prefix, lasts, of_family in self._families
         ]
+
+
+class TableEncoder:
+    """Encodes tables one by one; those with the same splits in the same order share their layout.
+
+    Used by one thread.
+    """
+
+    def __init__(self) -> None:
+        self._layout = TableLayout([])
+
+    def __call__(self, values: Mapping[SplitId, Any]) -> list[Json]:
+        """See `encode_map`."""
+        split_ids = list(values)
+        if self._layout.split_ids != split_ids:
+            # A table of a few splits must not take the place of the one of all.
+            if len(split_ids) < len(self._layout.split_ids) / 2:
+                return encode_map(values)
+            self._layout = TableLayout(split_ids)
+        return self._layout.encode(list(values.values()))
 
 
 def _places(split_ids: list[SplitId], ids: list[SplitId]) -> list[int]:

@@ -25,7 +25,8 @@ class OffsetCodec:
     def __init__(self) -> None:
         self._known: list[tuple[Mapping[str, Any], StreamOffset]] = []
         self._tables: list[tuple[Mapping[SplitId, Any], list[Json]]] = []
-        self._layout = columns.TableLayout([])
+        # Positions change all the time, and their splits hardly ever.
+        self._rows = columns.TableEncoder()
 
     def decode(self, data: Mapping[str, Any]) -> StreamOffset:
         """See `stream_offset.from_json`; equal values give the same object while remembered."""
@@ -53,16 +54,6 @@ class OffsetCodec:
         self._tables = used
         self._remember(data, offset)
         return data
-
-    def _rows(self, table: Mapping[SplitId, Any]) -> list[Json]:
-        """See `columns.encode_map`. Positions change all the time, and their splits hardly ever."""
-        split_ids = list(table)
-        if self._layout.split_ids != split_ids:
-            # The terms of a few splits must not take the place of the positions of all.
-            if len(split_ids) < len(self._layout.split_ids) / 2:
-                return columns.encode_map(table)
-            self._layout = columns.TableLayout(split_ids)
-        return self._layout.encode(list(table.values()))
 
     def _remember(self, data: Mapping[str, Any], offset: StreamOffset) -> None:
         # A copy, because the caller may change what it was given.

@@ -183,6 +183,8 @@ def to_json(report: HostReport) -> dict[str, Json]:
 
     Also part of the enumerator's state while a report waits behind the recovery gate.
     """
+    # Most tables have the same splits.
+    encode_map = columns.TableEncoder()
     return {
         "host": report.host,
         "incarnation": report.incarnation,
@@ -191,10 +193,10 @@ def to_json(report: HostReport) -> dict[str, Json]:
         "sequence": report.sequence,
         "epoch": report.epoch,
         "parallelism": report.parallelism,
-        "owners": columns.encode_map(report.owners),
-        "positions": columns.encode_map(report.positions),
-        "retained": columns.encode_map(report.retained),
-        "attributes": columns.encode_map(report.attributes),
+        "owners": encode_map(report.owners),
+        "positions": encode_map(report.positions),
+        "retained": encode_map(report.retained),
+        "attributes": encode_map(report.attributes),
         "lag": report.lag,
         "heartbeat": report.heartbeat,
         "location": report.location,

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from balanced_source.api import Json, Position, Source, SourceSplit, SplitId
 from balanced_source.documents import columns
+from balanced_source.documents.columns import EncodeMap
 from balanced_source.errors import ContractViolationError, CorruptDocumentError
 from balanced_source.names import shown
 
@@ -20,11 +21,21 @@ def encode_splits(splits: Mapping[SplitId, SplitT]) -> Json:
 
 
 def encode_tables(
-    positions: Mapping[SplitId, Position], attributes: Mapping[SplitId, Mapping[str, Json]]
+    positions: Mapping[SplitId, Position],
+    attributes: Mapping[SplitId, Mapping[str, Json]],
+    *,
+    encode_map: EncodeMap | None = None,
 ) -> Json:
-    """The same, of what makes up the splits."""
+    """The same, of what makes up the splits.
+
+    Args:
+        positions: of all splits.
+        attributes: of the same splits, in the same order.
+        encode_map: writes a table; None: a `TableEncoder` of its own.
+    """
+    encode_map = encode_map or columns.TableEncoder()
     non_empty = {split_id: dict(a) for split_id, a in attributes.items() if a}
-    return {"positions": columns.encode_map(positions), "attributes": columns.encode_map(non_empty)}
+    return {"positions": encode_map(positions), "attributes": encode_map(non_empty)}
 
 
 def decode_splits(data: Any, source: Source[SplitT, Any]) -> dict[SplitId, SplitT]:

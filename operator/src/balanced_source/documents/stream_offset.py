@@ -9,9 +9,9 @@ It is no stored document of ours (Spark stores it, and compares it as text), so 
 no digest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from balanced_source.api import Json, Position, SplitId
 from balanced_source.documents import columns, envelope
@@ -98,11 +98,9 @@ class StreamOffset:
     hosts: tuple[str, ...] = ()
 
 
-EncodeMap: TypeAlias = Callable[[Mapping[SplitId, Any]], list[Json]]
-"""See `columns.encode_map`."""
-
-
-def to_json(offset: StreamOffset, *, encode_map: EncodeMap = columns.encode_map) -> dict[str, Json]:
+def to_json(
+    offset: StreamOffset, *, encode_map: columns.EncodeMap = columns.encode_map
+) -> dict[str, Json]:
     """For Spark; equal offsets give equal text. Written in the oldest version that can say it."""
     # What says nothing is left out, so that a driver of an older version can read the offset.
     closings: dict[str, Json] = {FINISHED: offset.closings} if offset.closings else {}
