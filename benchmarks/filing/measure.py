@@ -120,10 +120,9 @@ def _appearances(
         batches = watch.batches[before:]
         found.append(
             {
-                "batch_ms": statistics.mean(b.durationMs["triggerExecution"] for b in batches),
+                "batch_ms": statistics.mean(b.took["triggerExecution"] for b in batches),
                 "planning_ms": statistics.mean(
-                    sum(b.durationMs.get(s, 0) for s in ("latestOffset", "getBatch"))
-                    for b in batches
+                    sum(b.took.get(s, 0) for s in ("latestOffset", "getBatch")) for b in batches
                 ),
                 "seen_s": round(seen, 2),
                 "cpu_s": round(cost.cpu, 2),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -76,6 +76,14 @@ def read_backlog(spark: SparkSession, who: Contestant, folder: Path, kind: str) 
         return read_to_end(lambda: who.rows(spark, folder, kind, **more))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A micro-batch that had rows: how many, and milliseconds by step."""
+
+    rows: int
+    took: dict[str, int]
+
+
 class Watch:
     """A running query over a growing folder, and how many rows it has committed.
 
@@ -85,17 +93,30 @@ class Watch:
     """
 
     def __init__(self, query: StreamingQuery, rows: int) -> None:
-        self._query, self._before = query, rows
+        self._query, self._rows, self._seen = query, rows, 0
+        self._batches: list[Batch] = []
 
     @property
     def rows(self) -> int:
         """Rows that are committed in all runs."""
-        return self._before + sum(p.numInputRows for p in self._query.recentProgress)
+        self._look()
+        return self._rows
 
     @property
-    def batches(self) -> list[Any]:
-        """Progress of the micro-batches of this run that had rows."""
-        return [p for p in self._query.recentProgress if p.numInputRows]
+    def batches(self) -> list[Batch]:
+        """The micro-batches of this run that had rows."""
+        self._look()
+        return list(self._batches)
+
+    def _look(self) -> None:
+        # PySpark's own `recentProgress` copies all of it as JSON, with the offsets of thousands of
+        # files: the watching would take the processor from what is watched.
+        found = self._query._jsq.recentProgress()  # noqa: SLF001 - the only way
+        for progress in found[self._seen :]:
+            self._seen += 1
+            if rows := progress.numInputRows():
+                self._rows += rows
+                self._batches.append(Batch(rows=rows, took=dict(progress.durationMs())))
 
     def wait_rows(self, rows: int) -> None:
         """Wait until as many rows are committed.

@@ -104,7 +104,7 @@ def read_to_end(load: Callable[[], DataFrame], *, ignored: frozenset[int] = froz
         )
         query.awaitTermination()
         whole = time.monotonic() - began
-        progress = _batches(query)
+    progress = _batches(query)
     return Backlog(
         rows=sum(p.numInputRows for p in progress),
         whole=whole,
