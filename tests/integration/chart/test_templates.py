@@ -118,16 +118,19 @@ def test_without_a_selector_labels_do_not_matter(render: Render, selector: str |
     assert "NAMESPACE_SELECTOR" not in str(render())
 
 
-def test_a_release_beside_others_misses_its_own_leader(render: Render) -> None:
+@pytest.mark.parametrize(
+    "served", [{"watchNamespaceSelector": "shard=a"}, {"watchNamespaces": ["shop"]}]
+)
+def test_a_release_beside_others_misses_its_own_leader(
+    render: Render, served: dict[str, Any]
+) -> None:
     def absent(**values: Any) -> list[str]:
         metrics = {"prometheusRule": {"enabled": True}}
         groups = one(render(metrics=metrics, **values), "PrometheusRule")["spec"]["groups"]
         return [rule["expr"] for rule in groups[0]["rules"] if "absent" in rule["expr"]]
 
     assert absent() == ["absent(balanced_source_leader == 1)"]
-    assert absent(watchNamespaceSelector="shard=a") == [
-        'absent(balanced_source_leader{namespace="system"} == 1)'
-    ]
+    assert absent(**served) == ['absent(balanced_source_leader{namespace="system"} == 1)']
 
 
 def test_a_selector_may_be_given_on_the_command_line(helm: Helm, chart: Path) -> None:
