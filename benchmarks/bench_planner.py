@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from balanced_source_adapters.collector import collect_rarely
 from balanced_source_spark.options import Options
 from balanced_source_spark.stream_reader import UNLIMITED
 from benchmarks.statistics_of import spread
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--readers", type=int, default=2)
     parser.add_argument("--batches", type=int, default=30, help="of each of five blocks")
     arguments = parser.parse_args()
+    collect_rarely()  # as a planning process does
     for splits in map(int, arguments.splits.split(",")):
         for row in rows(splits, arguments.readers, arguments.batches):
             print(json.dumps(row), flush=True)
