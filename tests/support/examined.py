@@ -56,10 +56,17 @@ class Examined(FakeClient):
 
 
 def deployment(
-    *, available: int = 1, name: str = "balanced-source", selector: str = ""
+    *,
+    available: int = 1,
+    name: str = "balanced-source",
+    selector: str = "",
+    namespaces: str = "",
 ) -> dict[str, Any]:
     """The operator's Deployment."""
-    environment = [{"name": "BALANCED_SOURCE_IDENTITY", "valueFrom": {}}]
+    environment = [
+        {"name": "BALANCED_SOURCE_IDENTITY", "valueFrom": {}},
+        {"name": "BALANCED_SOURCE_NAMESPACES", "value": namespaces},
+    ]
     if selector:
         environment += [{"name": "BALANCED_SOURCE_NAMESPACE_SELECTOR", "value": selector}]
     containers = [{"name": "operator", "env": environment}, {"name": "beside"}]

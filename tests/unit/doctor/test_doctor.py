@@ -124,8 +124,35 @@ async def test_a_namespace_that_no_selector_matches(scene: Scene) -> None:
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
     assert fault.fault == "NamespaceNotServed"
-    assert "shard=a (system/a), balancedsource.io/shard=b (system/b)" in fault.message
+    for name in "ab":
+        assert (
+            f"system/{name} serves namespaces with the labels balancedsource.io/shard={name}"
+            in (fault.message)
+        )
     assert "kubectl label namespace default" in fault.remedy
+
+
+async def test_a_namespace_that_no_operator_names(scene: Scene) -> None:
+    operators = [deployment(name=n, namespaces=f"{n}-1,{n}-2") for n in "ab"]
+    scene.api.answers[DEPLOYMENTS] = {"items": operators}
+    scene.api.forbidden = {"get secrets"}
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "NamespaceNotServed"
+    assert "system/a serves the namespaces a-1, a-2; system/b serves" in fault.message
+    assert fault.remedy == "Add default to watchNamespaces of a release."
+
+
+@pytest.mark.parametrize("others", ["elsewhere", "elsewhere,default"])
+async def test_rights_are_checked_only_of_operators_that_serve_the_namespace(
+    scene: Scene, others: str
+) -> None:
+    operators = [deployment(name="a", namespaces="default"), deployment(namespaces=others)]
+    scene.api.answers[DEPLOYMENTS] = {"items": operators}
+    found = await scene.found()
+
+    rights = [diagnosis for diagnosis in found if diagnosis.check.startswith("rights of")]
+    assert len(rights) == ("default" in others) + 1
 
 
 @pytest.mark.parametrize("other", ["", "balancedsource.io/shard in (b,c)"])

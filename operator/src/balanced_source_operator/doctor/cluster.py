@@ -23,6 +23,7 @@ _INSTALL_SPARK: Final = (
     " sources."
 )
 SELECTOR_VARIABLE: Final = f"{PREFIX}NAMESPACE_SELECTOR"
+NAMESPACES_VARIABLE: Final = f"{PREFIX}NAMESPACES"
 OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
 """Label selector of the operator's Deployment and pods, as a URL has it."""
 
@@ -106,15 +107,19 @@ async def installed_operators(
         name = f"{metadata['namespace']}/{metadata['name']}"
         pod = deployment["spec"]["template"]["spec"]
         account = metadata["namespace"], pod.get("serviceAccountName", "default")
-        operators.append(Installation(name, account, _selector(pod)))
+        operators.append(Installation(name, account, _served(pod, SELECTOR_VARIABLE), _names(pod)))
         diagnoses.append(_availability(name, deployment.get("status") or {}))
     return operators, diagnoses
 
 
-def _selector(pod: Mapping[str, Any]) -> str:
+def _served(pod: Mapping[str, Any], variable: str) -> str:
     variables = (entry for one in pod.get("containers", ()) for entry in one.get("env", ()))
-    values = (one.get("value", "") for one in variables if one["name"] == SELECTOR_VARIABLE)
-    return next(values, "")
+    return next((one.get("value", "") for one in variables if one["name"] == variable), "")
+
+
+def _names(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    names = _served(pod, NAMESPACES_VARIABLE).split(",")
+    return tuple(name.strip() for name in names if name.strip())
 
 
 def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
@@ -154,10 +159,7 @@ async def check_rights(
         return
     if lacking:
         message = f"{user} may not do this in namespace {namespace}: {'; '.join(lacking)}"
-        remedy = (
-            "Install the roles of the Helm chart (rbac.create); if watchNamespaces is set, it must"
-            " list this one."
-        )
+        remedy = "Install the roles of the Helm chart (rbac.create)."
         yield error(check, Fault.RIGHT_MISSING, message, remedy)
     else:
         yield Diagnosis(check=check)

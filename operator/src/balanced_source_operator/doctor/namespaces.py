@@ -1,4 +1,4 @@
-"""Checks that a namespace is served where operators select namespaces by labels."""
+"""Checks that a namespace is served where operators serve only some, by their names or labels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,40 +16,48 @@ class Installation(NamedTuple):
         name: namespace and name of the Deployment.
         account: namespace and name of its service account.
         selector: labels of the namespaces that it serves; empty if labels do not matter.
+        namespaces: names of those that it serves; empty if names do not matter.
     """
 
     name: str
     account: tuple[str, str]
     selector: str = ""
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def served(self) -> str:
+        """What it serves, in words."""
+        if self.selector:
+            return f"namespaces with the labels {self.selector}"
+        return f"the namespaces {', '.join(self.namespaces)}" if self.namespaces else "all"
 
 
 async def serving(
     api: ClusterApi, operators: Sequence[Installation], namespace: str
 ) -> tuple[list[Installation], list[Diagnosis]]:
-    """Return the operators whose selector matches a namespace, and what is wrong with them.
-
-    An operator without a selector counts as one that serves the namespace.
-    """
+    """Return the operators that serve a namespace, and what is wrong if none does."""
     check = f"operator of namespace {namespace}"
     try:
-        found = [one for one in operators if await _matches(api, one.selector, namespace)]
+        found = [one for one in operators if await _serves(api, one, namespace)]
     except KubernetesError as refusal:
         return list(operators), [unknown(check, f"its labels may not be looked up: {refusal}")]
     if found or not operators:
         return found, []
-    selectors = ", ".join(f"{one.selector} ({one.name})" for one in operators)
-    message = f"no operator serves namespace {namespace}: its labels do not match {selectors}"
-    remedy = (
-        f"Run: kubectl label namespace {namespace} KEY=VALUE with a label that one of them selects,"
-        " or change watchNamespaceSelector of a release."
-    )
+    each = "; ".join(f"{one.name} serves {one.served}" for one in operators)
+    message = f"no operator serves namespace {namespace}: {each}"
+    remedy = f"Add {namespace} to watchNamespaces of a release."
+    if any(one.selector for one in operators):
+        remedy = (
+            f"Run: kubectl label namespace {namespace} KEY=VALUE with a label that one of them"
+            " selects, or change watchNamespaceSelector or watchNamespaces of a release."
+        )
     return [], [error(check, Fault.NAMESPACE_NOT_SERVED, message, remedy)]
 
 
-async def _matches(api: ClusterApi, selector: str, namespace: str) -> bool:
-    """Let the API server match, as it does for the operator."""
-    if not selector:
-        return True
-    query = {"labelSelector": selector, "fieldSelector": f"metadata.name={namespace}"}
+async def _serves(api: ClusterApi, operator: Installation, namespace: str) -> bool:
+    if not operator.selector:
+        return not operator.namespaces or namespace in operator.namespaces
+    # The API server matches, as it does for the operator.
+    query = {"labelSelector": operator.selector, "fieldSelector": f"metadata.name={namespace}"}
     found = await api.ask("GET", f"{NAMESPACE.collection('')}?{urlencode(query)}")
     return bool(found.get("items"))
