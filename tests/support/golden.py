@@ -388,6 +388,13 @@ RETAINING = {"driver-environment": replace(ENVIRONMENT, host="2", retained_batch
 MEASURED = {"driver-environment": replace(ENVIRONMENT, host="2", metrics_port=8090)}
 """Examples of a driver that serves metrics."""
 
+DOCUMENTED = {
+    "driver-environment": replace(
+        ENVIRONMENT, host="2", documentation_url="https://docs.test/balanced-source"
+    )
+}
+"""Examples of a driver whose messages link to a copy of the documentation."""
+
 OPTIONED = {
     "pipeline": _OPTIONED,
     "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED),
@@ -456,6 +463,7 @@ FURTHER = {
     "-leased": LEASED,
     "-ending": ENDING,
     "-connector": CONNECTOR,
+    "-documentation": DOCUMENTED,
     "-metrics": MEASURED,
     "-retained": RETAINING,
     "-options": OPTIONED,

@@ -129,23 +129,44 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
   verbs: [create]
 {{- end }}
 
+{{/* Where the runbooks are: files that a repository shows, pages of the site, or nothing. */}}
+{{- define "balanced-source.runbookFolder" -}}
+{{- if .Values.metrics.prometheusRule.runbookUrl }}
+{{- .Values.metrics.prometheusRule.runbookUrl | trimSuffix "/" }}
+{{- else if .Values.documentationUrl }}
+{{- .Values.documentationUrl | trimSuffix "/" }}/runbooks
+{{- end }}
+{{- end }}
+
+{{/* The address of an alert's runbook; empty if the chart knows none. */}}
+{{- define "balanced-source.runbook" -}}
+{{- with include "balanced-source.runbookFolder" .root }}
+{{- printf "%s/%s%s" . $.alert (ternary ".md" "/" (not (empty $.root.Values.metrics.prometheusRule.runbookUrl))) }}
+{{- end }}
+{{- end }}
+
 {{/* Fills in the address of the runbooks in a dashboard, or removes the links that would lead nowhere. */}}
 {{- define "balanced-source.runbooks" -}}
+{{- $url := include "balanced-source.runbookFolder" .root }}
 {{- $variables := list }}
 {{- range $variable := .dashboard.templating.list }}
-{{- if and (eq $variable.name "runbooks") $.url }}
-{{- $_ := set $variable "query" $.url }}
-{{- $_ := set $variable "current" (dict "selected" true "text" $.url "value" $.url) }}
+{{- if and (eq $variable.name "runbooks") $url }}
+{{- $_ := set $variable "query" $url }}
+{{- $_ := set $variable "current" (dict "selected" true "text" $url "value" $url) }}
 {{- $_ := set $variable "hide" 2 }}
 {{- end }}
-{{- if or (ne $variable.name "runbooks") $.url }}
+{{- if or (ne $variable.name "runbooks") $url }}
 {{- $variables = append $variables $variable }}
 {{- end }}
 {{- end }}
 {{- $_ := set .dashboard.templating "list" $variables }}
-{{- if not .url }}
 {{- range .dashboard.panels }}
+{{- if not $url }}
 {{- $_ := unset . "links" }}
+{{- else if $.root.Values.metrics.prometheusRule.runbookUrl }}
+{{- range .links }}
+{{- $_ := set . "url" (.url | trimSuffix "/" | printf "%s.md") }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,9 +1,15 @@
 """The version of this installation."""
 
 import importlib.metadata
+import os
+from collections.abc import Mapping
 from typing import Final
 
+from balanced_source.documents.environment import DOCUMENTATION
+
 DISTRIBUTION: Final = "balanced-source"
+_NO_ONES: Final = "example.org/"
+"""Of the addresses in a package that no maintainer has given its own (RFC 2606)."""
 
 
 def _installed() -> str:
@@ -16,11 +22,30 @@ def _installed() -> str:
 __version__: Final = _installed()
 
 
-def documentation() -> str:
-    """Return the address of the documentation; empty if this installation names none."""
+def documentation(environment: Mapping[str, str] = os.environ) -> str:
+    """Return the address of the documentation, with a slash at its end.
+
+    It is that of the environment, or else that of the package. Empty if neither names one.
+    """
+    found = environment.get(DOCUMENTATION, "").strip() or _of_the_package()
+    return found and f"{found.rstrip('/')}/"
+
+
+def page(name: str) -> str:
+    """Return where people find a page of the documentation.
+
+    Args:
+        name: path of the page below `docs`, without its suffix.
+    """
+    site = documentation()
+    return f"{site}{name}/" if site else f"docs/{name}.md"
+
+
+def _of_the_package() -> str:
     try:
         links = importlib.metadata.metadata(DISTRIBUTION).get_all("Project-URL") or ()
     except importlib.metadata.PackageNotFoundError:
         return ""
     found = (str(link).partition(", ") for link in links)
-    return next((address for label, _, address in found if label == "Documentation"), "")
+    address = next((address for label, _, address in found if label == "Documentation"), "")
+    return "" if _NO_ONES in address else address

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from balanced_source.documents.environment import DOCUMENTATION
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
 
@@ -83,6 +84,10 @@ class Settings:
     BalancedSources (SubjectAccessReview).
     """
 
+    documentation_url: str = ""
+    """Address of your copy of the documentation site. Messages of the operator and of new drivers
+    link to its pages. Empty: the address that the package names."""
+
     lease_namespace: str = ""
     """Namespace of the Lease by which replicas elect a leader; empty runs without election."""
 
@@ -130,6 +135,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         page_port=int(number("PAGE_PORT", default.page_port)),
         page_host=environment.get(PREFIX + "PAGE_HOST", "") or default.page_host,
         page_token_file=environment.get(PREFIX + "PAGE_TOKEN_FILE", default.page_token_file),
+        documentation_url=environment.get(DOCUMENTATION, default.documentation_url),
         lease_namespace=environment.get(PREFIX + "LEASE_NAMESPACE", default.lease_namespace),
         instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),

@@ -86,6 +86,16 @@ def test_links_begin_with_the_address_of_the_runbooks(render: Render) -> None:
         assert (runbooks["query"], runbooks["current"]["value"]) == (URL, URL)
         assert runbooks["hide"] == 2, "it cannot be changed in a dashboard of the sidecar"
         assert len(list(links(dashboard))) > 10
+        assert all(link["url"].endswith(".md") for link in links(dashboard))
+
+
+def test_links_begin_with_the_address_of_the_site(render: Render) -> None:
+    for config_map in config_maps(
+        render(documentationUrl=URL, metrics={"dashboards": {"enabled": True}})
+    ):
+        [dashboard] = map(json.loads, config_map["data"].values())
+        assert variables(dashboard)["runbooks"]["query"] == f"{URL}/runbooks"
+        assert all(link["url"].endswith("/") for link in links(dashboard))
 
 
 def test_without_that_address_no_link_leads_nowhere(render: Render) -> None:

@@ -366,6 +366,14 @@ def test_alerts_have_runbooks_and_can_be_left_out(render: Render) -> None:
     assert "BalancedSourceNotReady" in names
     assert "BalancedSourceDegraded" not in names
     assert rules[0]["annotations"]["runbook_url"] == f"https://example.org/runbooks/{names[0]}.md"
+    site = render(
+        documentationUrl="https://example.org/bs/", metrics={"prometheusRule": {"enabled": True}}
+    )
+    for rule in one(site, "PrometheusRule")["spec"]["groups"][0]["rules"]:
+        address = rule["annotations"]["runbook_url"]
+        assert address == f"https://example.org/bs/runbooks/{rule['alert']}/"
+    variables = {"name": "BALANCED_SOURCE_DOCUMENTATION_URL", "value": "https://example.org/bs/"}
+    assert variables in one(site, "Deployment")["spec"]["template"]["spec"]["containers"][0]["env"]
     plain = one(render(metrics={"prometheusRule": {"enabled": True}}), "PrometheusRule")["spec"][
         "groups"
     ][0]["rules"]

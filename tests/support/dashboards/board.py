@@ -121,7 +121,10 @@ def _runbooks() -> dashboards.TextBoxVariable:
     return (
         dashboards.TextBoxVariable("runbooks")
         .label("Address of the runbooks")
-        .description("Where you serve docs/runbooks. The links of the panels start with it.")
+        .description(
+            "Address of the runbooks on your copy of the documentation site. The links of the"
+            " panels start with it."
+        )
         .default_value("")
     )
 

@@ -274,7 +274,7 @@ def _runbook(alert: str) -> dashboards.DashboardLink:
     return (
         dashboards.DashboardLink(f"Runbook: {alert}")
         .type(DashboardLinkType.LINK)
-        .url(f"${{runbooks:raw}}/{alert}.md")
+        .url(f"${{runbooks:raw}}/{alert}/")
         .target_blank(target_blank=True)
     )
 

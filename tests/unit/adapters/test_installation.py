@@ -24,13 +24,14 @@ def test_a_folder_on_the_path_has_no_version(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importlib.metadata, "metadata", missing)
 
     assert version._installed() == "0+unknown"
-    assert version.documentation() == ""
+    assert version.documentation({}) == ""
 
 
 @pytest.mark.parametrize(
     ("links", "address"),
     [
-        (["Source, https://a", "Documentation, https://b"], "https://b"),
+        (["Source, https://a", "Documentation, https://b"], "https://b/"),
+        (["Documentation, https://docs.example.org/b/latest/"], ""),
         (["Source, https://a"], ""),
         (None, ""),
     ],
@@ -44,7 +45,18 @@ def test_the_address_of_the_documentation_is_that_of_the_package(
     )
 
     assert version._installed() == "1.2.3"
-    assert version.documentation() == address
+    assert version.documentation({}) == address
+
+
+def test_a_team_sets_the_address_of_its_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BALANCED_SOURCE_DOCUMENTATION_URL", raising=False)
+    monkeypatch.setattr(version, "_of_the_package", lambda: "")
+    assert version.page("operations") == "docs/operations.md"
+
+    monkeypatch.setenv("BALANCED_SOURCE_DOCUMENTATION_URL", "https://wiki.test/bs")
+
+    assert version.documentation() == "https://wiki.test/bs/"
+    assert version.page("operations") == "https://wiki.test/bs/operations/"
 
 
 @pytest.mark.parametrize(

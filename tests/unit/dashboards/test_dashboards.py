@@ -135,7 +135,7 @@ def test_a_panel_says_what_it_shows_in_a_sentence_and_a_unit(panel: dict[str, An
 @every_panel
 def test_a_panel_links_to_runbooks_of_alerts(panel: dict[str, Any]) -> None:
     for link in panel.get("links", []):
-        found = re.fullmatch(r"\$\{runbooks:raw\}/(\w+)\.md", link["url"])
+        found = re.fullmatch(r"\$\{runbooks:raw\}/(\w+)/", link["url"])
         assert found
         assert found[1] in ALERTS
         assert found[1] in link["title"]

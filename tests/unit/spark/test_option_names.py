@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors
 from balanced_source_adapters.registrations import Registration
-from balanced_source_adapters.version import documentation
 from balanced_source_spark import options
 from balanced_source_spark.contract.half import SparkHalf
 from balanced_source_spark.contract.option_table import Option, check_options
@@ -135,6 +134,7 @@ def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
         [Registration(kind="tapes", reference="tapes:Connector", package="tapes-connector 2.1")]
     )
     monkeypatch.setattr(options, "installed", lambda: tapes)
+    monkeypatch.setenv("BALANCED_SOURCE_DOCUMENTATION_URL", "https://wiki.test/bs")
     half: Any = Tapes(reference)
 
     with pytest.raises(InvalidSpecError) as caught:
@@ -144,7 +144,7 @@ def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
         "options: unknown option 'real' (did you mean reel?). Connector 'tapes' of tapes-connector"
         " 2.1 has the options "
         f'reel, side{described}. Those of all connectors are on the page "Options" of the'
-        f" documentation of Balanced Source: {documentation()}reference/options/"
+        " documentation of Balanced Source: https://wiki.test/bs/reference/options/"
     )
 
 
@@ -164,10 +164,13 @@ def test_a_required_option_is_not_asked_for_where_it_has_no_effect() -> None:
     assert check_options({"reelnumber": "1"}, [REEL], is_embedded=True) == ()
 
 
-def test_an_unknown_option_of_a_built_in_connector_names_the_page() -> None:
+def test_an_unknown_option_of_a_built_in_connector_names_the_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BALANCED_SOURCE_DOCUMENTATION_URL", "https://wiki.test/bs")
     assert rejection(zzz="1").endswith(
         "'zzz'. All names are on the page \"Options\" of the documentation:"
-        f" {documentation()}reference/options/"
+        " https://wiki.test/bs/reference/options/"
     )
 
 

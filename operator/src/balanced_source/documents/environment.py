@@ -52,6 +52,12 @@ METRICS_PORT: Final = f"{PREFIX}METRICS_PORT"
 What a user sets still counts; 0 serves none. An older driver ignores it.
 """
 
+DOCUMENTATION: Final = f"{PREFIX}DOCUMENTATION_URL"
+"""Where a site with the documentation is, for links in messages.
+
+What a user sets still counts. An older driver ignores it.
+"""
+
 RETAINED: Final = f"{PREFIX}RETAINED_BATCHES"
 """``spark.sql.streaming.minBatchesToRetain`` of the application, where it is set.
 
@@ -76,6 +82,7 @@ class DriverEnvironment:
         host: which of the source's hosts the driver is.
         metrics_port: where it serves Prometheus metrics; 0: nowhere.
         retained_batches: micro-batches that Spark retains; 0: its default.
+        documentation_url: of a site with the documentation; empty: that of the package.
     """
 
     name: str
@@ -87,6 +94,7 @@ class DriverEnvironment:
     host: str = FIRST_HOST
     metrics_port: int = 0
     retained_batches: int = 0
+    documentation_url: str = ""
 
 
 def to_variables(environment: DriverEnvironment) -> dict[str, str]:
@@ -104,6 +112,8 @@ def to_variables(environment: DriverEnvironment) -> dict[str, str]:
         found[METRICS_PORT] = str(environment.metrics_port)
     if environment.retained_batches:
         found[RETAINED] = str(environment.retained_batches)
+    if environment.documentation_url:
+        found[DOCUMENTATION] = environment.documentation_url
     return found
 
 
@@ -131,6 +141,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         host=variables.get(HOST) or FIRST_HOST,
         metrics_port=port_of(variables),
         retained_batches=retained_of(variables),
+        documentation_url=variables.get(DOCUMENTATION, ""),
     )
 
 

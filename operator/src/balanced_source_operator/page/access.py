@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
 from balanced_source.errors import BalancedSourceError
+from balanced_source_adapters.version import page
 from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.kube.reviews import User
 
@@ -225,7 +226,7 @@ class _Memory(Generic[T]):
             except KubernetesError as error:
                 message = (
                     f"It is unknown who may look at this page: {error}. See"
-                    " docs/how-to/status-page.md"
+                    f" {page('how-to/status-page')}"
                 )
                 raise AccessError(503, message) from error
             # Refusals hold for less long: a right that was just granted should work soon.

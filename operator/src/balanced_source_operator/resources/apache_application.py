@@ -51,6 +51,7 @@ def apache_application(
     options: Mapping[str, str] = NO_OPTIONS,
     is_bounded: bool = False,
     metrics_port: int = 0,
+    documentation_url: str = "",
 ) -> dict[str, Any]:
     """The manifest; arguments as those of `spark_application`."""
     ends = is_bounded or ends_by_itself(application)
@@ -74,6 +75,7 @@ def apache_application(
                 connector,
                 options,
                 metrics_port=metrics_port,
+                documentation_url=documentation_url,
                 conf=conf,
             )
         },

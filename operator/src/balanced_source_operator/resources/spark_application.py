@@ -125,6 +125,7 @@ def spark_application(
     options: Mapping[str, str] = NO_OPTIONS,
     is_bounded: bool = False,
     metrics_port: int = 0,
+    documentation_url: str = "",
 ) -> dict[str, Any]:
     """The manifest.
 
@@ -141,6 +142,7 @@ def spark_application(
         options: what the packaged application must know of the source before it starts.
         is_bounded: whether the source ends, and the application with it.
         metrics_port: where the driver serves Prometheus metrics; 0: nowhere.
+        documentation_url: of a site with the documentation; empty: that of the package.
     """
     ends = is_bounded or ends_by_itself(application)
     spec: dict[str, Any] = {
@@ -168,6 +170,7 @@ def spark_application(
                 connector,
                 options,
                 metrics_port=metrics_port,
+                documentation_url=documentation_url,
                 conf=conf,
             ),
         },
@@ -276,12 +279,14 @@ def driver_template(
     options: Mapping[str, str],
     *,
     metrics_port: int = 0,
+    documentation_url: str = "",
     conf: Mapping[str, str],
 ) -> dict[str, Any]:
     """The pod template of the driver; arguments as those of `spark_application`."""
     described = replace(
         driver_environment(source, application, connector, options),
         metrics_port=metrics_port,
+        documentation_url=documentation_url,
         retained_batches=_retained({**conf, **application.spark_conf}),
     )
     mounted = tuple(dict.fromkeys((*secrets, *_own_secrets(application))))

@@ -432,6 +432,7 @@ class Children:
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
             metrics_port=self._env.settings.driver_metrics_port,
+            documentation_url=self._env.settings.documentation_url,
         )
         # Tells drivers of this very application from those of former ones, whose reports are still
         # stored.
