@@ -24,34 +24,38 @@ from testbed.control_plane import ControlPlane
 from testbed.waiting import wait_until
 
 
-class StandInDriver:
-    """One attempt of a driver; another one with the same `offset` is its successor."""
+class StandInHost:
+    """One attempt of a driver; another one with the same `offset` is its successor.
+
+    Args:
+        config: how it reaches the API server.
+        namespace: of the source.
+        source: its name.
+        uid: of the source.
+        offset: of the checkpoint.
+        instance: which process it is.
+        host: which of the source's hosts it is.
+    """
 
     def __init__(
         self,
-        control_plane: ControlPlane,
+        config: KubeConfig,
         namespace: str,
         source: str,
         uid: str,
         offset: StreamOffset | None = None,
         *,
-        instance: Instance | None = None,
+        instance: Instance,
         host: str = FIRST_HOST,
     ) -> None:
         self.offset = offset or StreamOffset()
-        self._client = Client(
-            config=driver_config(control_plane, namespace),
-            timeout=httpx2.Timeout(5),
-            trust_env=False,
-        )
+        self._client = Client(config=config, timeout=httpx2.Timeout(5), trust_env=False)
         self.channel = KubernetesChannel(
             self._client, namespace=namespace, source=source, uid=uid, host=host
         )
         # Kubernetes has replaced the pod of the former attempt, so this one need not wait for it to
         # fall silent.
-        self.runtime = HostRuntime(
-            self.channel, host=host, instance=instance or in_pod("orders-1-driver")
-        )
+        self.runtime = HostRuntime(self.channel, host=host, instance=instance)
 
     def batch(self, rows_per_split: int = 0) -> bool:
         """One trigger; True if a micro-batch ran."""
@@ -80,6 +84,31 @@ class StandInDriver:
         """End without a word, like a killed driver."""
         self.runtime.close()
         self._client.close()
+
+
+class StandInDriver(StandInHost):
+    """One in the process of a test, with the rights of the namespace's account `spark`."""
+
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        namespace: str,
+        source: str,
+        uid: str,
+        offset: StreamOffset | None = None,
+        *,
+        instance: Instance | None = None,
+        host: str = FIRST_HOST,
+    ) -> None:
+        super().__init__(
+            driver_config(control_plane, namespace),
+            namespace,
+            source,
+            uid,
+            offset,
+            instance=instance or in_pod("orders-1-driver"),
+            host=host,
+        )
 
 
 def in_pod(name: str) -> Instance:

@@ -31,7 +31,7 @@ class Helm:
         control_plane: Kubectl | None = None,
         program: str = "helm",
     ) -> None:
-        self._program = (builder or Builder()).ensure(program)[program]
+        self.program = (builder or Builder()).ensure(program)[program]
         self._folder = folder
         self._control_plane = control_plane
         folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ class Helm:
             f"HELM_{name}_HOME": str(self._folder / name.lower())
             for name in ("CACHE", "CONFIG", "DATA")
         }
-        return run([self._program, *arguments, *self._cluster()], env=homes, timeout=_TIMEOUT)
+        return run([self.program, *arguments, *self._cluster()], env=homes, timeout=_TIMEOUT)
 
     def values(self, name: str, content: Mapping[str, Any]) -> Path:
         """A file with values, for `--values`."""

@@ -1,0 +1,1 @@
+"""What the pages tell people to type, typed."""
