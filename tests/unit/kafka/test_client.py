@@ -288,6 +288,30 @@ def test_errors_say_whether_someone_has_to_act(
     assert caught.value.reason == reason
 
 
+HANDSHAKE = "b:1: SASL PLAIN mechanism handshake failed: Broker: {why}: broker's supported {them}"
+
+
+@pytest.mark.parametrize(
+    ("why", "mechanisms", "advice"),
+    [
+        ("Request not valid in current SASL state", "", "the port does not expect SASL"),
+        ("Unsupported SASL mechanism", "SCRAM-SHA-512", "set sasl.mechanism"),
+    ],
+)
+def test_a_broker_without_the_mechanism_is_no_matter_of_credentials(
+    client: ClusterClient, why: str, mechanisms: str, advice: str
+) -> None:
+    them = f"mechanisms: {mechanisms} (after 0ms in state AUTH_HANDSHAKE)"
+    text = HANDSHAKE.format(why=why, them=them)
+    Library.answers = {0: failed(KafkaError._AUTHENTICATION, text)}
+
+    with pytest.raises(RefusedDiscoveryError, match=advice) as caught:
+        client.ends([A], Anchor.EARLIEST)
+
+    assert caught.value.reason == "AuthenticationFailed"
+    assert "credentials" not in str(caught.value)
+
+
 def test_committed_offsets_are_those_that_were_asked_for(client: ClusterClient) -> None:
     answer = [
         TopicPartition("t", 0, 5),

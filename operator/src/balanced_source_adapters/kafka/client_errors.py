@@ -64,6 +64,9 @@ _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 _NO_MECHANISM: Final = re.compile(r"No provider for SASL mechanism ([\w-]+)")
 
+_HANDSHAKE: Final = re.compile(r"handshake failed: .*supported mechanisms:([^(]*)")
+"""Of librdkafka: a broker that has no such mechanism, or a port without SASL, which names none."""
+
 _SHOWN: Final = 5
 """Topics that a message names."""
 
@@ -167,6 +170,7 @@ class ClientErrors:
         if (refusal := _REFUSALS.get(error.code())) is None:
             return None
         reason, advice = refusal
+        advice = _of_handshake(error) or advice
         why = _mechanism(error) or f"{self._text(error)}{_suggestion(error)}: {advice}"
         message = f"cluster {self._cluster}: {why}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
@@ -204,6 +208,18 @@ def _mechanism(error: KafkaError) -> str:
         f"the client has no SASL mechanism {missing[1]}{kerberos}. Set sasl.mechanism (as an option"
         " kafka.sasl.mechanism) to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"
     )
+
+
+def _of_handshake(error: KafkaError) -> str:
+    """Return what to do about a broker without the mechanism; empty for any other failure."""
+    if (found := _HANDSHAKE.search(error.str())) is None:
+        return ""
+    if not found[1].strip():
+        return (
+            "the port does not expect SASL. Use the port for SASL, or set security.protocol (as an"
+            " option kafka.security.protocol) to PLAINTEXT or SSL"
+        )
+    return "set sasl.mechanism (as an option kafka.sasl.mechanism) to one that the broker supports"
 
 
 def _suggestion(error: KafkaError) -> str:
