@@ -25,6 +25,7 @@ NAMESPACE: Final = "jobs"
 NAME: Final = "orders"
 PARTITIONS: Final = 4
 CHART: Final = CHECKOUT / "charts" / "balanced-source"
+_APPLICATIONS: Final = "sparkapplications.sparkoperator.k8s.io"
 _OPERATOR_PROGRAM: Final = "balanced_source_operator.command"
 
 
@@ -105,9 +106,11 @@ class PageWorld:
         wait_until(is_ready, 240, f"the source to be ready: {self.source.status}", interval=0.2)
 
     @property
-    def application(self) -> str:
-        """Name of the SparkApplication that runs now."""
-        return str(self.source.status["application"]["name"])
+    def application_uid(self) -> str:
+        """Uid of the SparkApplication that runs now; its successor may get its name."""
+        name = self.source.status["application"]["name"]
+        found = self.cluster.control_plane.get(_APPLICATIONS, name, NAMESPACE) or {}
+        return str(found["metadata"]["uid"])
 
     def shell(self, folder: Path) -> Mapping[str, str]:
         """Return the environment of a shell in `folder` that has the programs of the pages."""

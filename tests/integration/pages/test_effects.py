@@ -57,25 +57,25 @@ def test_a_deleted_driver_pod_has_a_successor(world: PageWorld, tmp_path: Path) 
 
 
 def test_a_deleted_application_is_started_again(world: PageWorld, tmp_path: Path) -> None:
-    before, name = world.source.report.incarnation, world.application
+    before, uid = world.source.report.incarnation, world.application_uid
 
     do("runbooks/BalancedSourceApplicationFailing.md", "kubectl delete", world, tmp_path)
 
     world.wait_ready(after=before)
-    assert world.application != name
+    assert world.application_uid != uid
 
 
 def test_a_nonce_restarts_the_application(world: PageWorld, tmp_path: Path) -> None:
-    before, name = world.source.report.incarnation, world.application
+    before, uid = world.source.report.incarnation, world.application_uid
 
     do("how-to/upgrades.md", "restart.*nonce", world, tmp_path)
 
     world.wait_ready(after=before)
-    assert world.application != name
+    assert world.application_uid != uid
 
 
 def test_the_log_of_an_operator_that_crashed_is_shown(world: PageWorld, tmp_path: Path) -> None:
-    [pod] = world.cluster.pods("app.kubernetes.io/component=operator", RELEASE)
+    [pod] = world.cluster.pods("app.kubernetes.io/name=balanced-source", RELEASE)
     name = pod["metadata"]["name"]
     world.cluster.kill_pod_process(name, RELEASE)
 
