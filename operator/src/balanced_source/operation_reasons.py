@@ -122,7 +122,7 @@ SUBMISSION_FAILED: Final = (
     "SubmissionFailed",
     ReasonKind.OPERATION,
     "The Spark operator could not submit the application, and tries again.",
-    "Correct `spec.application`.",
+    "Correct `spec.application`, or what the message names, such as a quota.",
 )
 RESTART_LIMIT_REACHED: Final = (
     "RestartLimitReached",

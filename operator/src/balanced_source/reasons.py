@@ -137,8 +137,8 @@ class Reason(ExplainedReason):
     SECRET_NOT_FOUND = (
         "SecretNotFound",
         ReasonKind.SOURCE,
-        "A folder with the files of a Secret is missing where the query or local mode runs.",
-        "Mount the Secret, or correct its name.",
+        "A Secret that the source names is missing, or not mounted where no operator runs.",
+        "Create the Secret, or correct its name. Without an operator, mount it.",
     )
     NOT_FOUND = (
         "NotFound",

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import time
 from typing import Any
 
 import pytest
@@ -196,6 +197,18 @@ async def test_a_spark_operator_that_has_not_seen_the_application(scene: Scene) 
     scene.server.add(KUBEFLOW_APPLICATION, {"metadata": metadata, "spec": {}})
 
     assert await scene.faults() == ["SparkOperatorSilent"]
+
+
+async def test_a_spark_operator_may_take_a_moment(scene: Scene) -> None:
+    """People run the command right after `kubectl apply`."""
+    metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
+    scene.server.clock = time.time
+    scene.server.add(KUBEFLOW_APPLICATION, {"metadata": metadata, "spec": {}})
+
+    found = await scene.found()
+    (moment,) = [each for each in found if each.level is Level.UNKNOWN]
+    assert moment.message.endswith("orders-1 yet: check again in a minute")
+    assert not any(each.fault for each in found)
 
 
 async def test_one_of_the_two_spark_operators_is_enough(scene: Scene) -> None:

@@ -298,7 +298,7 @@ HANDSHAKE = "b:1: SASL PLAIN mechanism handshake failed: Broker: {why}: broker's
         ("Unsupported SASL mechanism", "SCRAM-SHA-512", "set sasl.mechanism"),
     ],
 )
-def test_a_broker_without_the_mechanism_is_no_matter_of_credentials(
+def test_a_broker_without_the_mechanism_is_not_blamed_on_credentials(
     client: ClusterClient, why: str, mechanisms: str, advice: str
 ) -> None:
     them = f"mechanisms: {mechanisms} (after 0ms in state AUTH_HANDSHAKE)"

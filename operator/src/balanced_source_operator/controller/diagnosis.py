@@ -7,6 +7,7 @@ from typing import Any, Final
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source.redaction import redacted_text
+from balanced_source_operator.controller.submission import QUOTA, failure_in
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import application_name
 
@@ -55,11 +56,8 @@ def diagnose(
 
 def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
     """Return why an application failed, as far as its status and its driver pod's status tell."""
-    parts = [
-        str(
-            application.get("status", {}).get("applicationState", {}).get("errorMessage", "")
-        ).strip()
-    ]
+    state = application.get("status", {}).get("applicationState", {})
+    parts = [failure_in(str(state.get("errorMessage", "")))]
     parts += [text for pod in drivers_of(application, pods) for text in _terminations(pod)]
     return "; ".join(dict.fromkeys(part for part in parts if part)) or "no cause is known"
 
@@ -82,8 +80,12 @@ def _of_state(
     what = f"SparkApplication {name}"
     match application.get("status", {}).get("applicationState", {}).get("state", ""):
         case "SUBMISSION_FAILED":
-            advice = "Correct spec.application; the Spark operator retries a few times"
-            message = f"{what} could not be submitted: {cause(application, drivers)}. {advice}"
+            why = cause(application, drivers).rstrip(".")
+            advice = "Raise the quota" if QUOTA in why else "Correct spec.application"
+            message = (
+                f"{what} could not be submitted: {why}. {advice}; the Spark operator retries a few"
+                " times"
+            )
             return Problem(reason=Reason.SUBMISSION_FAILED, message=message)
         case "UNKNOWN":
             message = (

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from balanced_source.api import Source
@@ -29,6 +30,9 @@ from balanced_source_operator.spec import Application, BalancedSourceSpec, parse
 from balanced_source_operator.spec.application import Provider
 
 CLAIM: Final = ResourceKind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+
+PATIENCE: Final = 30.0
+"""Seconds that a Spark operator may take to notice an application."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,14 +133,28 @@ async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[
         return
     for application in map(operator.view, found):
         if not ((application.get("status") or {}).get("applicationState") or {}).get("state"):
+            message = (
+                f"no Spark operator has taken up SparkApplication {application['metadata']['name']}"
+            )
+            if _age(application) < PATIENCE:
+                yield unknown(check, f"{message} yet: check again in a minute")
+                continue
             yield error(
                 check,
                 Fault.SPARK_OPERATOR_SILENT,
-                "no Spark operator has taken up SparkApplication"
-                f" {application['metadata']['name']}",
+                message,
                 f"Check that {operator.name} runs and watches namespace {patient.namespace} "
                 "(its chart has a setting for that).",
             )
+
+
+def _age(created: Manifest) -> float:
+    """Return the seconds since an object was created, by the clock of this machine."""
+    stamp = str(created["metadata"].get("creationTimestamp", ""))
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()
+    except (ValueError, TypeError):
+        return PATIENCE
 
 
 async def check_references(

@@ -1,0 +1,50 @@
+"""The sentence that matters, in what spark-submit prints."""
+
+import pytest
+
+from balanced_source_operator.controller.diagnosis import diagnose
+from balanced_source_operator.controller.submission import failure_in
+
+HEAD = """failed to run spark-submit: WARNING: Using incubator modules: jdk.incubator.vector
+Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
+26/11/27 22:03:54 INFO SparkKubernetesClientFactory: Auto-configuring K8S client
+"""
+ANSWER = 'pods "orders-1-driver" is forbidden: exceeded quota: none, used: pods=0, limited: pods=0'
+TRACE = f"""{HEAD}26/11/27 22:03:58 ERROR Client: Please check "kubectl auth can-i create pod".
+Exception in thread "main" io.fabric8.kubernetes.client.KubernetesClientException: Failure\
+ executing: POST at: https://127.0.0.1:6443/api/v1/namespaces/tight/pods. Message: {ANSWER}.\
+ Received status: Status(apiVersion=v1, code=403, details=StatusDetails(causes=[])).
+\tat io.fabric8.kubernetes.client.KubernetesClientException.copyAsCause(X.java:205)
+"""
+MISSING = f"""{HEAD}Exception in thread "main" java.lang.RuntimeException: wrapped
+\tat org.apache.spark.deploy.SparkSubmit.main(SparkSubmit.scala)
+Caused by: java.io.FileNotFoundException: /opt/app.py does not exist
+\t... 3 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TRACE, ANSWER),
+        (MISSING, "java.io.FileNotFoundException: /opt/app.py does not exist"),
+        ("driver container failed with ExitCode: 1", "driver container failed with ExitCode: 1"),
+        (f"{HEAD}Error: no main class", f"{HEAD.splitlines()[0]} Error: no main class"),
+        ("", ""),
+    ],
+)
+def test_the_cause_is_found(text: str, expected: str) -> None:
+    assert failure_in(text) == expected
+
+
+def test_a_quota_is_named_with_what_to_do() -> None:
+    state = {"state": "SUBMISSION_FAILED", "errorMessage": TRACE}
+    application = {"metadata": {"name": "orders-1"}, "status": {"applicationState": state}}
+
+    problem = diagnose(application, [], may_end=False, now=0.0)
+
+    assert problem is not None
+    assert problem.message == (
+        f"SparkApplication orders-1 could not be submitted: {ANSWER}. Raise the quota; the Spark"
+        " operator retries a few times"
+    )
