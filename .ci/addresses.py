@@ -73,9 +73,9 @@ def changed_files(addresses: Addresses) -> dict[str, str]:
         r"(?m)^  repository: .*/operator\n",
         f"  repository: {addresses.registry}/operator\n",
     )
-    found["mkdocs.yml"] = _put(
-        "mkdocs.yml", r"(?m)^site_url: .*\n", f"site_url: {addresses.site}/\n"
-    )
+    # A team that serves a copy of the site sets the variable when it builds the site.
+    site = f"site_url: !ENV [BALANCED_SOURCE_DOCUMENTATION_URL, '{addresses.site}/']\n"
+    found["mkdocs.yml"] = _put("mkdocs.yml", r"(?m)^site_url: .*\n", site)
     return found
 
 

@@ -147,5 +147,6 @@ def test_other_addresses_reach_both_wheels_the_chart_and_the_site(addresses: Mod
     )
     chart = yaml.safe_load(files["charts/balanced-source/Chart.yaml"])
     assert (chart["home"], chart["sources"]) == ("https://bs.test/", ["https://code.test/bs"])
-    assert "site_url: https://bs.test/\n" in files["mkdocs.yml"]
+    site = "site_url: !ENV [BALANCED_SOURCE_DOCUMENTATION_URL, 'https://bs.test/']\n"
+    assert site in files["mkdocs.yml"]
     assert not [name for name, text in files.items() if "example.org" in text]
