@@ -14,33 +14,13 @@ from prometheus_client import generate_latest
 
 from alerts import dashboards
 from support.served_metrics import everything
-from testbed.cache import Cache, content_key
-from testbed.commands import find_program, run
+from testbed.commands import run
 from testbed.errors import TestbedError
+from testbed.prometheus import ensure_program
 from testbed.versions import CHECKOUT
 
 RULES = CHECKOUT / "charts" / "balanced-source" / "files" / "alerts.yaml"
 CASES = Path(__file__).with_name("cases.yaml")
-PACKAGE = "prometheus"
-
-
-def promtool() -> Path:
-    """Return the program: the one on the path, or Debian's from the cache.
-
-    Raises:
-        MissingPrerequisiteError: there is neither promtool nor apt-get.
-    """
-    if found := shutil.which("promtool"):
-        return Path(found)
-    return Cache().artefact("promtool", content_key(PACKAGE), _fetch) / "usr" / "bin" / "promtool"
-
-
-def _fetch(folder: Path) -> None:
-    hint = "Install Prometheus, or put promtool on the PATH."
-    run([find_program("apt-get", hint), "download", PACKAGE], cwd=folder)
-    (package,) = folder.glob("*.deb")
-    run([find_program("dpkg-deb", hint), "-x", package, folder])
-    package.unlink()
 
 
 def _write(file: Path, rules: list[dict[str, Any]]) -> None:
@@ -53,7 +33,7 @@ def main() -> None:
     Raises:
         CommandError: a rule or a metric is wrong; the message has promtool's words.
     """
-    program = promtool()
+    program = ensure_program("promtool")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         alerts = yaml.safe_load(RULES.read_text())

@@ -8,11 +8,13 @@ go.sum; a build may not change them (`-mod=readonly`), and therefore is the same
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import versions
+from testbed import keda_sources, versions
 from testbed.cache import Cache, content_key
 from testbed.commands import nice, run
 from testbed.errors import BuildError, CommandError
@@ -20,6 +22,22 @@ from testbed.golang import environment, find_go
 from testbed.progress import Progress
 
 _SPARK_OPERATOR_MODULE = "github.com/kubeflow/spark-operator/v2"
+_KEDA_MODULE = "github.com/kedacore/keda/v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A module that is built in a copy of itself, with its own locks, because parts are left out.
+
+    Attributes:
+        module: its path.
+        trim: copies the first folder to the second, without those parts.
+        script: the file with `trim`, which decides what is built.
+    """
+
+    module: str
+    trim: Callable[[Path, Path], None]
+    script: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +50,7 @@ class Family:
         packages: program name and the Go package that it is built from.
         tags: build tags.
         stamps: linker variables to set, such as the version that the program reports.
+        cut: None if the module is built as it is.
     """
 
     name: str
@@ -39,6 +58,7 @@ class Family:
     packages: Mapping[str, str]
     tags: tuple[str, ...] = ()
     stamps: Mapping[str, str]
+    cut: Cut | None = None
 
     @property
     def folder(self) -> Path:
@@ -57,6 +77,7 @@ class Family:
         sources = sorted(
             path for path in self.folder.iterdir() if path.suffix in {".go", ".mod", ".sum"}
         )
+        sources += [self.cut.script] if self.cut else []
         return content_key(platform.machine(), self.packages[program], *self.flags, *sources)
 
 
@@ -145,6 +166,21 @@ FAMILIES = (
         stamps={},
     ),
     Family(
+        name="keda",
+        version=versions.KEDA,
+        packages={
+            "keda": "./cmd/operator",
+            "keda-adapter": "./cmd/adapter",
+            "keda-webhooks": "./cmd/webhooks",
+        },
+        stamps={f"{_KEDA_MODULE}/version.Version": versions.KEDA},
+        cut=Cut(
+            module=_KEDA_MODULE,
+            trim=keda_sources.trim,
+            script=Path(keda_sources.__file__),
+        ),
+    ),
+    Family(
         name="pause",
         version="1",
         packages={"pause": "."},
@@ -154,6 +190,19 @@ FAMILIES = (
 
 SPARK_OPERATOR_FILES = "spark-operator-files"
 """Not a program: the CRDs (`crds/`) and the chart (`chart/`) of the spark-operator module."""
+
+KEDA_FILES = "keda-files"
+"""Not a program: the folder `config` of KEDA's module, with its CRDs and its roles."""
+
+_FILES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
+    SPARK_OPERATOR_FILES: (
+        "spark-operator",
+        _SPARK_OPERATOR_MODULE,
+        {"crds": "config/crd/bases", "chart": "charts/spark-operator-chart"},
+    ),
+    KEDA_FILES: ("keda", _KEDA_MODULE, {"config": "config"}),
+}
+"""Name → a program of the family, the module, and what is copied from it to where."""
 
 DEFAULT = (
     "etcd",
@@ -168,7 +217,10 @@ DEFAULT = (
 NODE = (*DEFAULT, "helm", "kubelet", "kube-proxy", "kube-scheduler", "coredns", "pause")
 """What a real node needs."""
 
-NAMES = (*(program for family in FAMILIES for program in family.packages), SPARK_OPERATOR_FILES)
+KEDA = ("keda", "keda-adapter", "keda-webhooks", KEDA_FILES)
+"""KEDA with few scalers; see `keda_sources`."""
+
+NAMES = (*(program for family in FAMILIES for program in family.packages), *_FILES)
 """Everything that can be built."""
 
 
@@ -186,7 +238,7 @@ class Builder:
             names: from `NAMES`.
 
         Returns:
-            Name and path: a program, or the folder of `SPARK_OPERATOR_FILES`.
+            Name and path: a program, or a folder of files.
 
         Raises:
             BuildError: a build failed, or a name is unknown.
@@ -202,40 +254,53 @@ class Builder:
 
     def _ensure_one(self, name: str) -> Path:
         family = _family_of(name)
-        make = self._copy_files if name == SPARK_OPERATOR_FILES else self._compiler(family, name)
+        make = self._copier(name) if name in _FILES else self._compiler(family, name)
 
         def build(target: Path) -> None:
             with self._progress.step(f"build {name} {family.version}"):
                 make(target)
 
         folder = self._cache.artefact(name, _key(name), build)
-        return folder if name == SPARK_OPERATOR_FILES else folder / name
+        return folder if name in _FILES else folder / name
 
     def _compiler(self, family: Family, program: str) -> Callable[[Path], None]:
         def compile_program(target: Path) -> None:
-            self._go(
-                family,
-                "build",
-                *family.flags,
-                "-o",
-                str(target / program),
-                family.packages[program],
-            )
+            output = ["-o", str(target / program), family.packages[program]]
+            with self._sources(family) as folder:
+                self._go(family, folder, "build", *family.flags, *output)
 
         return compile_program
 
-    def _copy_files(self, target: Path) -> None:
-        family = _family_of(SPARK_OPERATOR_FILES)
-        told = json.loads(self._go(family, "mod", "download", "-json", _SPARK_OPERATOR_MODULE))
-        module = Path(told["Dir"])
-        shutil.copytree(module / "config" / "crd" / "bases", target / "crds")
-        shutil.copytree(module / "charts" / "spark-operator-chart", target / "chart")
+    @contextmanager
+    def _sources(self, family: Family) -> Iterator[Path]:
+        """The folder to build in."""
+        if family.cut is None:
+            yield family.folder
+            return
+        with tempfile.TemporaryDirectory(prefix=f"{family.name}-") as name:
+            copy = Path(name) / "module"
+            family.cut.trim(self._module(family, family.cut.module), copy)
+            yield copy
 
-    def _go(self, family: Family, *arguments: str) -> str:
+    def _copier(self, name: str) -> Callable[[Path], None]:
+        def copy_files(target: Path) -> None:
+            _, path, folders = _FILES[name]
+            module = self._module(_family_of(name), path)
+            for copied, folder in folders.items():
+                shutil.copytree(module / folder, target / copied)
+
+        return copy_files
+
+    def _module(self, family: Family, path: str) -> Path:
+        """The folder of a module, checked against the family's go.sum."""
+        described = self._go(family, family.folder, "mod", "download", "-json", path)
+        return Path(json.loads(described)["Dir"])
+
+    def _go(self, family: Family, folder: Path, *arguments: str) -> str:
         try:
             return run(
                 nice([find_go(self._cache), *arguments]),
-                cwd=family.folder,
+                cwd=folder,
                 env=environment(self._cache),
             )
         except CommandError as error:
@@ -245,11 +310,9 @@ class Builder:
 
 
 def _family_of(name: str) -> Family:
-    if name == SPARK_OPERATOR_FILES:
-        name = "spark-operator"
-    return next(family for family in FAMILIES if name in family.packages)
+    program = _FILES[name][0] if name in _FILES else name
+    return next(family for family in FAMILIES if program in family.packages)
 
 
 def _key(name: str) -> str:
-    family = _family_of(name)
-    return family.key("spark-operator" if name == SPARK_OPERATOR_FILES else name)
+    return _family_of(name).key(_FILES[name][0] if name in _FILES else name)

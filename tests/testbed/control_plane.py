@@ -64,6 +64,7 @@ _CONTROLLERS = (
     "statefulset-controller",
     "taint-eviction-controller",
 )
+_FRONT_PROXY = "front-proxy-client"
 _START_TIMEOUT = 240.0  # a busy machine must not fail a test
 __all__ = [
     "ADMIN",
@@ -224,6 +225,10 @@ class ControlPlane(Kubectl, Started):
     def _write_pki(self) -> None:
         self._pki.mkdir(parents=True, exist_ok=True)
         self.ca_file.write_text(self.ca.certificate)
+        # of its own, or every client of the API server could pose as it
+        front = pki.CertificateAuthority("balanced-source testbed front proxy")
+        (self._pki / "front-proxy-ca.crt").write_text(front.certificate)
+        front.issue_client(_FRONT_PROXY).write(self._pki, "front-proxy")
         addresses = [self._address] if self._address else []
         names = (LOOPBACK, _FIRST_SERVICE, "localhost", *_SERVICE_NAMES, *addresses)
         self.ca.issue_server("kube-apiserver", names).write(self._pki, "apiserver")
@@ -276,9 +281,22 @@ class ControlPlane(Kubectl, Started):
             f"--service-account-signing-key-file={self._pki}/service-accounts.key",
             # otherwise logs and exec ask for the node's host name
             "--kubelet-preferred-address-types=InternalIP,Hostname",
+            *self._front_proxy(),
             f"--kubelet-certificate-authority={self.ca_file}",
             "--enable-priority-and-fairness=false",
             "--v=1",
+        ]
+
+    def _front_proxy(self) -> list[str]:
+        """Flags with which servers of further APIs believe who a request comes from."""
+        return [
+            f"--proxy-client-cert-file={self._pki}/front-proxy.crt",
+            f"--proxy-client-key-file={self._pki}/front-proxy.key",
+            f"--requestheader-client-ca-file={self._pki}/front-proxy-ca.crt",
+            f"--requestheader-allowed-names={_FRONT_PROXY}",
+            "--requestheader-username-headers=X-Remote-User",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
         ]
 
     def _reached_by(self) -> list[str]:

@@ -57,21 +57,26 @@ class CertificateAuthority:
     def issue_server(self, common_name: str, names: Iterable[str]) -> KeyPair:
         """A serving certificate for host names and IP addresses."""
         return self._issue(
-            _name(common_name), _new_ec_key(), ExtendedKeyUsageOID.SERVER_AUTH, names
+            _name(common_name), _new_ec_key(), [ExtendedKeyUsageOID.SERVER_AUTH], names
         )
+
+    def issue_peer(self, common_name: str, names: Iterable[str]) -> KeyPair:
+        """A certificate for both ends of mutual TLS between programs that share it."""
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        return self._issue(_name(common_name), _new_ec_key(), usages, names)
 
     def issue_client(self, common_name: str, organizations: Iterable[str] = ()) -> KeyPair:
         """A client certificate; Kubernetes takes name and organizations for user and groups."""
         # RSA: the JVM's Kubernetes client reads elliptic curve keys only with a further library
         key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         subject = _name(common_name, organizations)
-        return self._issue(subject, key, ExtendedKeyUsageOID.CLIENT_AUTH, ())
+        return self._issue(subject, key, [ExtendedKeyUsageOID.CLIENT_AUTH], ())
 
     def _issue(
         self,
         subject: x509.Name,
         key: PrivateKey,
-        usage: x509.ObjectIdentifier,
+        usages: Iterable[x509.ObjectIdentifier],
         names: Iterable[str],
     ) -> KeyPair:
         builder = _builder(subject, self._name, key, self._key)
@@ -79,7 +84,7 @@ class CertificateAuthority:
             x509.BasicConstraints(ca=False, path_length=None), critical=True
         )
         builder = builder.add_extension(_key_usage(signs_certificates=False), critical=True)
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if alternatives := [_general_name(name) for name in names]:
             builder = builder.add_extension(
                 x509.SubjectAlternativeName(alternatives), critical=False

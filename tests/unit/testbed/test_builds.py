@@ -1,3 +1,4 @@
+import dataclasses
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ MODULES = {
     "spark-operator": ("github.com/kubeflow/spark-operator/v2", versions.SPARK_OPERATOR),
     "helm": ("helm.sh/helm/v3", versions.HELM),
     "helm4": ("helm.sh/helm/v4", versions.HELM_4),
+    "keda": ("github.com/kedacore/keda/v2", versions.KEDA),
     "linearisable": ("github.com/anishathalye/porcupine", versions.PORCUPINE),
     "fake-gcs-server": ("github.com/fsouza/fake-gcs-server", versions.FAKE_GCS_SERVER),
     "coredns": ("github.com/coredns/coredns", versions.COREDNS),
@@ -43,6 +45,15 @@ def test_a_stamp_changes_the_key() -> None:
         name=family.name, version="0", packages=family.packages, stamps={"a.b": "1"}
     )
     assert family.key("etcd") != other.key("etcd")
+
+
+def test_what_cuts_a_module_is_part_of_the_key(tmp_path: Path) -> None:
+    family = next(family for family in builds.FAMILIES if family.name == "keda")
+    assert family.cut is not None
+    script = tmp_path / "other.py"
+    script.write_text("# cuts something else\n")
+    other = dataclasses.replace(family, cut=dataclasses.replace(family.cut, script=script))
+    assert family.key("keda") != other.key("keda")
 
 
 def test_an_unknown_part_is_rejected_before_anything_is_built(tmp_path: Path) -> None:
