@@ -351,6 +351,15 @@ class Reason(ExplainedReason):
         "The API server refused the change of `parallelism`.",
         "Grant `patch` on `balancedsources/scale`: install the roles of the Helm chart.",
     )
+    TWO_AUTOSCALERS = (
+        "TwoAutoscalers",
+        ReasonKind.AUTOSCALING,
+        "Another client keeps changing `parallelism`, and `spec.autoscaling` undoes it.",
+        (
+            "Delete the HorizontalPodAutoscaler or the ScaledObject of the source, leave"
+            " `parallelism` out of applied manifests, or remove `spec.autoscaling`."
+        ),
+    )
 
     APPLICATION_CREATED = (
         "ApplicationCreated",

@@ -148,6 +148,42 @@ def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None
     played(play)
 
 
+def test_a_rival_is_reported_once_it_has_been_undone_three_times_and_no_longer_than_it_fights() -> (
+    None
+):
+    async def play(story: Story) -> None:
+        await begin(story)
+        for number in (20, 30, 40, 50):
+            assert condition(story).get("reason") != "TwoAutoscalers"
+            story.patch(parallelism=number)
+            await story.until(lambda: parallelism(story) == 8, "the correction")
+
+        await story.until(lambda: condition(story).get("reason") == "TwoAutoscalers", "the fight")
+        assert condition(story)["status"] == "False"
+        assert "last to 50, and spec.autoscaling undoes it: 8" in condition(story)["message"]
+        assert (
+            "Delete the HorizontalPodAutoscaler or the ScaledObject" in condition(story)["message"]
+        )
+        assert story.events.count("TwoAutoscalers") == 1
+        await passed(story, 600)
+        await story.until(lambda: condition(story).get("reason") != "TwoAutoscalers", "the peace")
+
+    played(play)
+
+
+def test_numbers_that_a_person_sets_within_the_bounds_are_no_fight() -> None:
+    async def play(story: Story) -> None:
+        await begin(story)
+        for number in (3, 4, 5, 6, 7):
+            story.patch(parallelism=number)
+            await story.adopted(parallelism=number, splits=8)
+
+        assert parallelism(story) == 7
+        assert condition(story).get("reason") != "TwoAutoscalers"
+
+    played(play)
+
+
 async def loaded(story: Story, is_done: Callable[[], bool], *, arrival: int, capacity: int) -> None:
     """Micro-batches under a load, 5 seconds each, until something is so.
 

@@ -9,6 +9,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
     Policy,
+    Rivalry,
     Sample,
     Verdict,
     decide,
@@ -50,11 +51,17 @@ class Autoscaler:
         self._since = time.monotonic()
         self._sampled_at = -float("inf")
         self._refused: Verdict | None = None
+        self._rivalry = Rivalry()
+        self._is_fight = False
 
     @property
     def verdict(self) -> Verdict | None:
         """The newest decision; None while the source has no autoscaling or is paused."""
-        return self._refused or self._memory.verdict
+        verdict = self._refused or self._memory.verdict
+        if verdict is None or verdict is self._refused or not self._is_fight:
+            return verdict
+        message = words.fight(self._rivalry.found, verdict.readers)
+        return replace(verdict, reason=Reason.TWO_AUTOSCALERS, message=message, is_able=False)
 
     async def turn(
         self, desired: Desired | None, report: HostReport | None, *, is_paused: bool
@@ -67,14 +74,12 @@ class Autoscaler:
         policy = policy_of(desired.spec) if desired is not None else None
         # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_paused:
-            self._memory, self._decided_from, self._refused, self._seen = (
-                AutoscalerMemory(),
-                None,
-                None,
-                None,
-            )
+            self._memory, self._rivalry, self._is_fight = AutoscalerMemory(), Rivalry(), False
+            self._decided_from, self._refused, self._seen = None, None, None
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
+        was_fight = self._is_fight
+        self._is_fight = self._rivalry.is_fight(policy, now)
         memory = self._observed(policy, report, now)
         newest = memory.samples[-1] if memory.samples else None
         decided_from = (policy, wanted, newest)
@@ -89,7 +94,11 @@ class Autoscaler:
         # A refusal passes when someone grants the right, so it is tried again without a new
         # report.
         self._decided_from = decided_from if self._refused is None else None
-        await self._announce(before, self.verdict)
+        self._is_fight = self._rivalry.is_fight(policy, now)
+        if self._refused is not None or not self._is_fight:
+            await self._announce(before, self.verdict)
+        elif not was_fight and (fight := self.verdict) is not None:
+            await self._events.post(fight.reason, fight.message, warning=True)
 
     def _is_decided(self, decided_from: tuple[Policy, int, Sample | None]) -> bool:
         """Whether the newest decision was taken from the same things.
@@ -145,6 +154,8 @@ class Autoscaler:
                     verdict, reason=Reason.SCALING_REFUSED, message=message, is_able=False
                 )
                 return
+            now = time.monotonic()
+            self._rivalry = self._rivalry.wrote(now, before=wanted, after=verdict.readers)
         self._memory, self._refused = memory, None
 
     async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:

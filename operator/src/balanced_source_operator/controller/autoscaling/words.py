@@ -148,6 +148,15 @@ def refused(readers: int, error: str) -> str:
     )
 
 
+def fight(found: int | None, readers: int) -> str:
+    """Return that something else changes the number of readers, too."""
+    return (
+        f"Another client keeps changing parallelism, last to {found}, and spec.autoscaling undoes"
+        f" it: {readers} readers now. Delete the HorizontalPodAutoscaler or the ScaledObject of"
+        " this source, leave parallelism out of applied manifests, or remove spec.autoscaling"
+    )
+
+
 def _rates(load: Load, capacity: float) -> str:
     """Return the two rates that everything follows from."""
     backlog = f", {load.behind:.0f} s behind" if load.has_backlog else ""
