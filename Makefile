@@ -160,6 +160,10 @@ test-chart: install ## The chart: templates, and an install with exactly its rig
 test-doctor: testbed ## Seeded faults on a real cluster and broker: `balanced-source doctor` names each (about 2 minutes)
 	@$(RUN) pytest -q tests/doctor
 
+test-keda: testbed ## KEDA scales sources on a real API server (about 5 minutes; builds KEDA with few triggers first, once, about 7 minutes)
+	@PYTHONPATH=tests $(RUN) testbed build keda keda-adapter keda-webhooks keda-files >&2
+	@$(RUN) pytest -q tests/keda
+
 PAGE := $(BALANCED_SOURCE_CACHE)/page-venv
 CHROMIUM ?= $(firstword $(foreach name,chromium chromium-browser google-chrome-stable google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
@@ -187,7 +191,7 @@ docs: install ## Build the documentation site into build/site, and check its lin
 	@$(PY) .ci/prose.py
 	@$(RUN) pytest -q tests/unit/reference tests/unit/docs
 
-.PHONY: e2e test-examples test-chart test-doctor test-page docs demo-notebook wheels
+.PHONY: e2e test-examples test-chart test-doctor test-keda test-page docs demo-notebook wheels
 
 native: install ## Build the native reader and let .venv find it (Rust; about 5 minutes once, then cached)
 	@.ci/native .venv > /dev/null

@@ -35,6 +35,9 @@ class StandInHost:
         offset: of the checkpoint.
         instance: which process it is.
         host: which of the source's hosts it is.
+
+    Attributes:
+        lag: what it reports after each micro-batch, in records.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class StandInHost:
         host: str = FIRST_HOST,
     ) -> None:
         self.offset = offset or StreamOffset()
+        self.lag = 0
         self._client = Client(config=config, timeout=httpx2.Timeout(5), trust_env=False)
         self.channel = KubernetesChannel(
             self._client, namespace=namespace, source=source, uid=uid, host=host
@@ -65,7 +69,7 @@ class StandInHost:
             return False
         positions = {s: (p or 0) + rows_per_split for s, p in base.positions.items()}
         self.offset = replace(base, positions=positions)
-        self.runtime.note_progress(Progress(lag=0))
+        self.runtime.note_progress(Progress(lag=self.lag))
         self.runtime.planned(self.offset)
         self.runtime.committed(self.offset)
         return True
