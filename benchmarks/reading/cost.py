@@ -3,12 +3,20 @@
 import os
 import threading
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import psutil
 
 _INTERVAL: Final = 0.2
 _MEGA: Final = 1 << 20
+
+
+class _Spent(NamedTuple):
+    """Processor seconds of a process: before it was watched, and at the last look."""
+
+    begin: float
+    end: float = 0.0
+    is_java: bool = False
 
 
 class Cost:
@@ -21,7 +29,8 @@ class Cost:
             for their turn.
 
     Attributes:
-        cpu: seconds of user and system time, over all processes.
+        cpu: seconds of user and system time, over all processes. Of one that ends, what it spent up
+            to the last look, less than a quarter of a second before.
         jvm_cpu: the part of JVMs; the rest is Python's.
         python_mb: largest sum of the memory of Python workers and planning processes, this one left
             out. A page that forked processes share counts once (the kernel's "proportional set
@@ -36,14 +45,15 @@ class Cost:
         self._ignored = ignored | {child.pid for pid in ignored for child in _below(pid)}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._before = (0.0, 0.0)
+        self._spent: dict[tuple[int, float], _Spent] = {}
+        self._is_first = True
         self.cpu = 0.0
         self.jvm_cpu = 0.0
         self.python_mb = 0.0
         self.jvm_mb = 0.0
 
     def __enter__(self) -> Self:
-        self._before = self._spent()
+        self._look()
         self._thread.start()
         return self
 
@@ -55,9 +65,9 @@ class Cost:
     ) -> None:
         self._stop.set()
         self._thread.join()
-        self.cpu, self.jvm_cpu = (
-            now - before for now, before in zip(self._spent(), self._before, strict=True)
-        )
+        self._look()
+        self.cpu = sum(one.end - one.begin for one in self._spent.values())
+        self.jvm_cpu = sum(one.end - one.begin for one in self._spent.values() if one.is_java)
 
     def _processes(self) -> list[psutil.Process]:
         return [
@@ -70,27 +80,23 @@ class Cost:
             ),
         ]
 
-    def _spent(self) -> tuple[float, float]:
-        """Times of the living, and of the dead that a living one has waited for.
-
-        The JVMs' own part of it is told apart.
-        """
-        total = jvm = 0.0
+    def _look(self) -> None:
+        """Note the times of all processes that live now."""
         for process in self._processes():
             try:
-                times, name = process.cpu_times(), process.name()
+                key, times = (process.pid, process.create_time()), process.cpu_times()
+                is_java = process.name() == "java"
             except psutil.Error:
                 continue
-            own = times.user + times.system
-            total += own
-            jvm += own if name == "java" else 0.0
-            # brokers and producers of earlier cases ended as our own children
-            if process.pid != os.getpid():
-                total += times.children_user + times.children_system
-        return total, jvm
+            spent = times.user + times.system
+            # What it spent before is not ours; one that is new has spent nothing before.
+            begin = spent if self._is_first else 0.0
+            self._spent[key] = _Spent(self._spent.get(key, _Spent(begin)).begin, spent, is_java)
+        self._is_first = False
 
     def _watch(self) -> None:
         while not self._stop.wait(_INTERVAL):
+            self._look()
             python = jvm = 0.0
             for process in self._processes():
                 try:
