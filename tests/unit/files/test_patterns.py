@@ -1,5 +1,6 @@
 """Patterns of paths, blocks of files, and which files a listing finds."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,10 @@ def test_other_stores_are_refused(path: str) -> None:
 
 def test_paths_of_stores() -> None:
     assert inner("file:///a%20b") == "/a b"
+    assert inner("file:/a/b?.[0-9]#*") == "/a/b?.[0-9]#*"
+    assert inner("file://localhost/a") == "/a"
+    assert {inner(path) for path in ("/a/b", "//a//b/", "/a/./b/.", "file:///a//b")} == {"/a/b"}
+    assert inner("/") == "/"
     assert inner("s3://bucket/key/") == "bucket/key"
 
 
@@ -102,3 +107,18 @@ def test_a_local_listing(tmp_path: Path) -> None:
         names("nowhere")
     with pytest.raises(RefusedDiscoveryError, match="not closed"):
         names("a[")
+    with pytest.raises(RefusedDiscoveryError, match=r"'/.*\[z-a\]' is wrong: bad character range"):
+        names("[z-a]")
+
+
+def test_a_name_that_is_no_text_is_named(tmp_path: Path) -> None:
+    bad = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")
+    Path(bad).write_text("x")
+
+    def listing(pattern: str) -> list[str]:
+        call = FilesSource(paths=(f"{tmp_path}/{pattern}",), kind_of_file=Format.TEXT)
+        return [file.path for file in listed(call.list_page(1, None), LocalStore())]
+
+    assert listing("*.csv") == []
+    with pytest.raises(RefusedDiscoveryError, match=r"\\udcff.txt' is not UTF-8: rename"):
+        listing("*.txt")

@@ -41,6 +41,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.names import is_unicode
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
 from balanced_source_adapters.files.stores import inner, store_of
@@ -153,6 +154,10 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
                 if file.path in known:
                     continue
                 known.add(file.path)
+            # Offsets and rows name files as text.
+            if not is_unicode(file.path):
+                why = f"the name of the file {file.path!r} is not UTF-8: rename or delete it"
+                raise RefusedDiscoveryError(why, scope=call.scope)
             yield file
         if not is_there and not after and not store.exists(base):
             why = f"{base} does not exist: check the path {pattern}, or create it"

@@ -41,7 +41,8 @@ def measured(store: FileStore, files: Iterable[File], measure: Measure) -> Switc
     for file in files:
         try:
             with closing(store.open(file.path)) as opened:
-                position = position.merged(_of_file(pq.ParquetFile(opened), measure))
+                file_of_rows = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
+                position = position.merged(_of_file(file_of_rows, measure))
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
             raise MeasureError(
                 f"the end of {file.path} cannot be measured: {text_of(error)}. Correct the names of"

@@ -185,8 +185,7 @@ def inner(path: str) -> str:
     if kind_of(path) is not StoreKind.VOLUME:
         return place_of(path).path
     if path.startswith("file:"):
-        parts = urlsplit(path)
-        path = unquote(parts.path)
+        path = unquote(_without_host(path.removeprefix("file:")))
     elif "://" in path:
         raise ValueError(
             f"{shown(path)}: supported are absolute paths, and URLs that begin with file:,"
@@ -194,7 +193,13 @@ def inner(path: str) -> str:
         )
     if not path.startswith("/"):
         raise ValueError(f"{shown(path)} is relative: name an absolute path")
-    return path
+    # One spelling, or patterns of two spellings would read a file twice.
+    return "/" + "/".join(part for part in path.split("/") if part not in {"", "."})
+
+
+def _without_host(path: str) -> str:
+    # Not by urlsplit: a question mark is a wildcard here, and what follows it is part of the path.
+    return "/" + path[2:].partition("/")[2] if path.startswith("//") else path
 
 
 def store_of(store: Store, paths: tuple[str, ...], secrets: SecretReader) -> FileStore:

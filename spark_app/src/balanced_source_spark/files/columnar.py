@@ -18,7 +18,8 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
     """Return the rows of the row groups whose middle lies in the range."""
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as opened:
+    # Times of 96 bits, as Spark writes them, have more years than nanoseconds of 64 bits.
+    with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
         groups = [
             n
             for n in range(opened.metadata.num_row_groups)
@@ -83,8 +84,8 @@ def _check_units(name: str, found: pa.DataType, wanted: pa.DataType) -> None:
     is_time = pa.types.is_timestamp(wanted) or pa.types.is_time(wanted)
     if is_time and pa.types.is_integer(found):
         raise TypeError(
-            f"column {name} has type {found}, which does not fit {wanted} of the schema: its Avro"
-            " type does not say the unit of the time"
+            f"column {name} has type {found}, which does not fit {wanted} of the schema: the file"
+            " does not say the unit of the time"
         )
     inside = _members(found)
     for member, kind in _members(wanted).items():
@@ -120,6 +121,7 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
             columns.append(pa.nulls(table.num_rows, field.type))
             continue
         found = table.column(field.name)
+        _check_units(field.name, found.type, field.type)
         try:
             columns.append(found if found.type == field.type else found.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

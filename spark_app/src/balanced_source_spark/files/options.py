@@ -42,7 +42,7 @@ class FileReadOptions:
         columns: names of the columns to read; empty for all.
         has_metadata: whether rows have the columns of `METADATA`.
         mode: what happens to corrupt records.
-        corrupt: column for their text.
+        corrupt: column for their text; empty for formats without it.
         header, separator, quote, escape, null: see the reference page.
     """
 
@@ -76,7 +76,10 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
         ),
         has_metadata=flag(options, "metadataColumns", default=True),
         mode=choice(options, "mode", MODES),
-        corrupt=options.get("columnnameofcorruptrecord", CORRUPT),
+        # In other formats it is a column like any other, such as one that a former query wrote.
+        corrupt=options.get("columnnameofcorruptrecord", CORRUPT)
+        if kind in (Format.JSON, Format.CSV)
+        else "",
         header=flag(options, "header", default=False),
         separator=_character(options, "sep", ","),
         quote=_character(options, "quote", '"', may_miss=True),

@@ -3,9 +3,11 @@
 JSON, CSV and plain text, with Spark's three modes for records that do not fit.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,6 +18,14 @@ from balanced_source_spark.files.lines import texts
 from balanced_source_spark.files.options import FileReadOptions
 
 Parse = Callable[[bytes], pa.Table]
+
+_MARK: Final = b"\xef\xbb\xbf"
+"""Byte order mark, with which some programs begin files."""
+
+_BLANKS: Final = rb"[ \t\r\xef\xbb\xbf]*"
+_FIRST_NULL: Final = re.compile(_BLANKS + rb"null")
+_LATER_NULL: Final = re.compile(rb"\n" + _BLANKS + rb"null")
+"""Lines that begin with ``null``: Arrow's parser of JSON crashes the process there."""
 
 
 class CorruptRecordError(Exception):
@@ -49,7 +59,7 @@ class Parser:
                 {self.schema.names[0]: texts(lines)} if self.schema.names else {"": texts(lines)}
             )
             return
-        for begin, table in _by_halves(lines, self._parsed):
+        for begin, table in _by_halves(lines, self._parsed, self._is_blank):
             if table is not None:
                 yield self._with_corrupt(table, [None] * table.num_rows)
             else:
@@ -75,10 +85,47 @@ class Parser:
 
     def _parsed(self, lines: bytes) -> pa.Table:
         table = self._csv(lines) if self.read.kind is Format.CSV else self._json(lines)
+        if not self._has_its_lines(table.num_rows, lines):
+            raise pa.ArrowInvalid("a record ends in another line than it begins")
         columns = [converted(table.column(field.name), field.type) for field in self.schema]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
+    def _has_its_lines(self, rows: int, lines: bytes) -> bool:
+        """Return whether each line has records of its own.
+
+        Arrow takes the end of a line for a part of a value where a quote or an object is open. How
+        many lines that swallows would depend on where a block or a batch ends.
+        """
+        if self.read.kind is Format.CSV and self._is_open(lines):
+            return False
+        count = lines.count(b"\n") + (not lines.endswith(b"\n"))
+        if count == 1:
+            return rows > 0  # several objects in one line are all read
+        # A line of spaces alone is a record for Arrow if there is one column.
+        if rows == count and len(self.names) > 1:
+            return True
+        return rows == sum(not self._is_blank(line) for line in lines.split(b"\n"))
+
+    def _is_open(self, lines: bytes) -> bool:
+        """Return whether a quote or an escape of the last line of CSV needs a further line."""
+        begin, last = len(lines), b""
+        while begin and self._is_blank(last):
+            end = begin - lines.endswith(b"\n", 0, begin)
+            begin = lines.rfind(b"\n", 0, end) + 1
+            last = lines[begin:end].rstrip(b"\r")
+        marks = [mark.encode() for mark in (self.read.quote, self.read.escape) if mark]
+        if not any(mark in last for mark in marks):
+            return False
+        try:
+            twice = self._csv(last + b"\n" + last)
+        except pa.ArrowInvalid:
+            return True
+        # The second line is swallowed where something is open.
+        return bool(twice.num_rows < 2)
+
     def _json(self, lines: bytes) -> pa.Table:
+        if b"null" in lines and (_FIRST_NULL.match(lines) or _LATER_NULL.search(lines)):
+            raise pa.ArrowInvalid("null is not an object")
         return pa.json.read_json(
             pa.BufferReader(lines),
             # One block, in one thread: the order of the records must be that of the lines.
@@ -111,12 +158,18 @@ class Parser:
             ),
         )
 
+    def _is_blank(self, lines: bytes) -> bool:
+        """Return whether lines have no record."""
+        text = lines.removeprefix(_MARK)
+        if self.read.kind is not Format.CSV:
+            return not text.strip()
+        # Nothing but separators is a record of empty values.
+        return not text.strip(b" \t\r\n".replace(self.read.separator.encode(), b""))
+
     @cached_property
     def _raw(self) -> pa.Schema:
         """Times are parsed by `converted`, because the parsers know fewer forms of them."""
-        return pa.schema(
-            [(f.name, pa.string() if _is_time(f.type) else f.type) for f in self.schema]
-        )
+        return pa.schema([(f.name, _with_text(f.type)) for f in self.schema])
 
 
 def converted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -127,24 +180,55 @@ def converted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """
     if column.type == kind:
         return column
-    if pa.types.is_string(column.type) and pa.types.is_timestamp(kind) and kind.tz is not None:
+    return pa.chunked_array([_converted(chunk, kind) for chunk in column.chunks], kind)
+
+
+def _converted(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    if array.type == kind:
+        return array
+    if pa.types.is_string(array.type) and pa.types.is_timestamp(kind):
+        return _times(array, kind)
+    if pa.types.is_struct(array.type):
+        members = [
+            _converted(found, field.type)
+            for found, field in zip(array.flatten(), kind, strict=True)
+        ]
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=array.is_null())
+    if pa.types.is_list(array.type):
+        values = _converted(array.values, kind.value_type)
+        return pa.ListArray.from_arrays(array.offsets, values, type=kind, mask=array.is_null())
+    return array.cast(kind)
+
+
+def _times(texts_of_times: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return times that are written with or without a zone. Digits beyond the unit are cut off."""
+    zones = (kind.tz,) if kind.tz is None else (kind.tz, None)
+    forms = [pa.timestamp(unit, zone) for unit in (kind.unit, "ns") for zone in zones]
+    for form in forms[:-1]:
         try:
-            return column.cast(kind)
+            return texts_of_times.cast(form).cast(kind, safe=False)
         except pa.ArrowInvalid:
-            return column.cast(pa.timestamp(kind.unit)).cast(kind)
-    return column.cast(kind)
+            continue
+    return texts_of_times.cast(forms[-1]).cast(kind, safe=False)
 
 
-def _is_time(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+def _with_text(kind: pa.DataType) -> pa.DataType:
+    """Return a type with text in place of times."""
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _with_text(field.type)) for field in kind])
+    return pa.list_(_with_text(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
-def _by_halves(lines: bytes, parse: Parse) -> Iterator[tuple[bytes, pa.Table | None]]:
+def _by_halves(
+    lines: bytes, parse: Parse, is_blank: Callable[[bytes], bool]
+) -> Iterator[tuple[bytes, pa.Table | None]]:
     """Parse lines, and halve what fails until single lines are left.
 
     None for a line that does not fit.
     """
-    if not lines.strip():
+    if is_blank(lines):
         return
     try:
         table = parse(lines)
@@ -158,8 +242,8 @@ def _by_halves(lines: bytes, parse: Parse) -> Iterator[tuple[bytes, pa.Table | N
     if middle is None:
         yield lines, None
         return
-    yield from _by_halves(lines[:middle], parse)
-    yield from _by_halves(lines[middle:], parse)
+    yield from _by_halves(lines[:middle], parse, is_blank)
+    yield from _by_halves(lines[middle:], parse, is_blank)
 
 
 def _middle(lines: bytes) -> int | None:

@@ -1,6 +1,6 @@
 """What a task unpickles: it reads ranges of files. It imports what reading needs and no more."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,7 @@ from balanced_source.connectors.files import (
     Store,
     compression_of,
     file_of,
+    is_unreadable,
 )
 from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.host import SplitRange
@@ -77,6 +78,11 @@ class FilesTaskReader:
 
     def _tables(self, store: FileStore, file: File, piece: SplitRange) -> Iterator[pa.Table]:
         start, end = int(piece.start or 0), int(piece.end or 0)
+        if is_unreadable(file.path, self.read_options.kind):
+            raise FileReadError(
+                f"cannot read {file.path}: files of lines may be compressed by gzip, bzip2 or zstd"
+                " only. Compress it by one of these, or leave it out by a pattern"
+            )
         try:
             with closing(store.open(file.path)) as opened:
                 yield from self._parsed(opened, file, start, end)
@@ -89,6 +95,7 @@ class FilesTaskReader:
             OSError,
             pa.ArrowException,
             TypeError,
+            LookupError,
             AvroFileError,
             CorruptRecordError,
             LineTooLongError,
@@ -148,7 +155,7 @@ class FilesTaskReader:
         }
         columns = []
         for field in self._arrow:
-            if field.name in METADATA:
+            if field.name in self._added:
                 columns.append(_constant(metadata[field.name], field.type, table.num_rows))
             elif field.name in table.schema.names:
                 columns.append(table.column(field.name))
@@ -162,6 +169,11 @@ class FilesTaskReader:
 
         return to_arrow_schema(self.schema, timezone="UTC")
 
+    @property
+    def _added(self) -> Collection[str]:
+        """Names of the columns of `METADATA`; without them, a file may have such columns itself."""
+        return METADATA if self.read_options.has_metadata else ()
+
     @cached_property
     def _data(self) -> pa.Schema:
         """Columns that come from the content of files."""
@@ -169,7 +181,7 @@ class FilesTaskReader:
             [
                 f
                 for f in self._arrow
-                if f.name not in METADATA and f.name != self.read_options.corrupt
+                if f.name not in self._added and f.name != self.read_options.corrupt
             ]
         )
 

@@ -5,7 +5,12 @@ and forgotten when they are read. What is remembered of them is a `Cursor` of bo
 """
 
 from balanced_source.connectors.files.cursor import WINDOW, Cursor, Extent, Key, Seen, Taken, take
-from balanced_source.connectors.files.formats import Format, compression_of, is_splittable
+from balanced_source.connectors.files.formats import (
+    Format,
+    compression_of,
+    is_splittable,
+    is_unreadable,
+)
 from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
 from balanced_source.connectors.files.places import (
     StoreKind,
@@ -67,6 +72,7 @@ __all__ = [
     "compression_of",
     "file_of",
     "is_splittable",
+    "is_unreadable",
     "is_visible",
     "kind_of",
     "kind_of_all",

@@ -24,6 +24,9 @@ class Format(enum.StrEnum):
 COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
 """End of the name → how a file of lines is compressed."""
 
+UNREADABLE: Final = (".7z", ".deflate", ".lz4", ".lzo", ".snappy", ".tgz", ".xz", ".zip")
+"""Ends of the names of files that are compressed in ways that cannot be read as lines."""
+
 
 def compression_of(path: str, kind: Format) -> str | None:
     """Return how a file is compressed as a whole; None if it is not."""
@@ -35,3 +38,8 @@ def compression_of(path: str, kind: Format) -> str | None:
 def is_splittable(path: str, kind: Format) -> bool:
     """Return whether a file can be read from the middle."""
     return kind is not Format.BINARY and compression_of(path, kind) is None
+
+
+def is_unreadable(path: str, kind: Format) -> bool:
+    """Return whether a file of lines is compressed in a way that cannot be read."""
+    return kind.has_lines and path.lower().endswith(UNREADABLE)

@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from balanced_source.names import shown
+
 _MAGIC: Final = re.compile(r"[*?\[{]")
 
 HIDDEN: Final = ("_", ".")
@@ -32,10 +34,14 @@ def compiled(pattern: str) -> "re.Pattern[str]":
     A folder stands for all that is in it.
 
     Raises:
-        ValueError: a bracket is not closed.
+        ValueError: a bracket is not closed, or has a range that is not one.
     """
     body = pattern.rstrip("/") or "/"
-    return re.compile(_translated(body) + ("(?:/.*)?" if body != "/" else ".*"), re.DOTALL)
+    text = _translated(body) + ("(?:/.*)?" if body != "/" else ".*")
+    try:
+        return re.compile(text, re.DOTALL)
+    except re.error as error:
+        raise ValueError(f"the pattern {shown(pattern)} is wrong: {error.msg}") from error
 
 
 def is_visible(path: str, pattern: str) -> bool:

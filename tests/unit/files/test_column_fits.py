@@ -1,0 +1,105 @@
+"""Columns of Parquet and ORC files, and what they become in rows."""
+
+import datetime as dt
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+from pyspark.sql.types import LongType, StringType, StructType
+
+from balanced_source.connectors.files import File, FilesSource, Format
+from balanced_source.host import SplitRange
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.files import columnar
+from balanced_source_spark.files.options import FileReadOptions, file_read_options
+from balanced_source_spark.files.task_reader import FileReadError, FilesTaskReader
+from balanced_source_spark.partition import ReaderPartition
+
+UTC = pa.timestamp("us", "UTC")
+
+
+def parquet(table: pa.Table, *, columns: dict[str, pa.DataType], **how: Any) -> list[Any]:
+    file = io.BytesIO()
+    pq.write_table(table, file, **how)
+    data = pa.BufferReader(file.getvalue())
+    found = columnar.parquet(data, 0, data.size(), pa.schema(list(columns.items())))
+    return [row for part in found for row in part.to_pylist()]
+
+
+def read(path: Path, options: dict[str, str], schema: StructType) -> list[dict[str, Any]]:
+    """Return the rows of a task that reads a whole file."""
+    settings = FilesSource(paths=("/",), kind_of_file=Format.PARQUET).reader_settings()
+    found = path.stat()
+    file = File(found.st_mtime_ns, str(path), found.st_size)
+    share = SplitRange(
+        split_id=("files", str(path), 0), start=0, end=file.size, identity=file.identity
+    )
+    given = file_read_options({name.lower(): value for name, value in options.items()})
+    reader = FilesTaskReader(given, schema, QuerySecrets())
+    partition = ReaderPartition(subtask_id=0, ranges=(share,), settings=settings)
+    return [row for batch in reader.read(partition) for row in batch.to_pylist()]
+
+
+def test_times_of_96_bits_have_all_years() -> None:
+    times = [dt.datetime(year, 12, 31, 1, 2, 3, 456789, tzinfo=dt.UTC) for year in (1, 2024, 9999)]
+    table = pa.table({"at": pa.array(times, UTC)})
+
+    found = parquet(table, columns={"at": UTC}, use_deprecated_int96_timestamps=True)
+
+    assert [row["at"] for row in found] == times
+
+
+def test_a_number_does_not_become_a_time() -> None:
+    table = pa.table({"at": pa.array([1704067200])})
+    file = io.BytesIO()
+    orc.write_table(table, file)
+    data = pa.BufferReader(file.getvalue())
+    stripes = columnar.orc(data, 0, data.size(), data.size(), pa.schema([("at", UTC)]))
+
+    with pytest.raises(TypeError, match="does not say the unit of the time"):
+        parquet(table, columns={"at": UTC})
+    with pytest.raises(TypeError, match="does not say the unit of the time"):
+        list(stripes)
+
+
+def test_two_columns_of_one_name_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
+
+    with pytest.raises(FileReadError, match=r'cannot read .*a\.parquet.*"x" exists 2 times'):
+        read(
+            path, {"fileFormat": "parquet", "schema": "x BIGINT"}, StructType().add("x", LongType())
+        )
+
+
+def test_columns_that_a_former_query_wrote_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    former = {"id": [1], "_corrupt_record": ["{"], "_path": ["/in/a.json"], "_size": [7]}
+    pq.write_table(pa.table(former), path)
+    schema = StructType().add("id", LongType()).add("_corrupt_record", StringType())
+    schema = schema.add("_path", StringType()).add("_size", LongType())
+    options = {"fileFormat": "parquet", "metadataColumns": "false"}
+
+    rows = read(path, options, schema)
+
+    assert rows == [{name: values[0] for name, values in former.items()}]
+
+
+@pytest.mark.parametrize("end", ["lz4", "snappy", "zip", "XZ"])
+def test_text_that_cannot_be_decompressed_is_no_text(tmp_path: Path, end: str) -> None:
+    path = tmp_path / f"a.txt.{end}"
+    path.write_bytes(b"\x04\x22\x4d\x18\n")
+
+    with pytest.raises(FileReadError, match="may be compressed by gzip, bzip2 or zstd only"):
+        read(path, {"fileFormat": "text"}, StructType().add("value", StringType()))
+
+
+def test_json_keeps_its_column_of_malformed_records() -> None:
+    assert file_read_options({"fileformat": "json"}).corrupt == "_corrupt_record"
+    assert file_read_options({"fileformat": "parquet"}) == FileReadOptions(
+        kind=Format.PARQUET, corrupt=""
+    )

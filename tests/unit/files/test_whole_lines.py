@@ -1,0 +1,136 @@
+"""Lines are records of their own, whatever the lines around them are and wherever a block ends."""
+
+import datetime as dt
+import itertools
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from balanced_source.connectors.files import Format
+from balanced_source_spark.files.lines import chunks
+from balanced_source_spark.files.options import FileReadOptions
+from balanced_source_spark.files.parsing import Parser
+
+UTC = pa.timestamp("us", "UTC")
+NOON = dt.datetime(2024, 1, 2, 12, tzinfo=dt.UTC)
+JSON = (
+    b'{"a": "1"}',
+    b'{"a":',
+    b'"1"}',
+    b"null",
+    b" null",
+    b"",
+    b" ",
+    b'{"a": "}\\nnull"}',
+    b"[1]",
+)
+CSV = (b"1,2", b'1,"2', b'"1,2"', b'3",4', b"", b" ", b"1", b'1,""', b"\\", b'5" pipe,6')
+
+
+def parsed(kind: Format, data: bytes, **columns: pa.DataType) -> list[list[Any]]:
+    schema = pa.schema(list((columns or {"a": pa.string(), "b": pa.string()}).items()))
+    read = FileReadOptions(kind=kind, escape="")
+    parser = Parser(read=read, schema=schema, names=tuple(schema.names), has_corrupt=True)
+    return [list(row.values()) for table in parser.tables(data) for row in table.to_pylist()]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    picked=st.lists(st.tuples(st.integers(0, 99), st.booleans()), min_size=1, max_size=9),
+    kind=st.sampled_from([(Format.JSON, JSON), (Format.CSV, CSV)]),
+    cuts=st.lists(st.integers(0, 99), max_size=3),
+    chunk=st.sampled_from([1, 9, 1000]),
+)
+def test_each_line_means_the_same_in_any_file(
+    picked: list[tuple[int, bool]],
+    kind: tuple[Format, tuple[bytes, ...]],
+    cuts: list[int],
+    chunk: int,
+) -> None:
+    form, known = kind
+    # Most lines are good ones, so that several are parsed at once.
+    lines = [known[n % len(known)] if is_odd else known[0] for n, is_odd in picked]
+    data = b"".join(line + b"\n" for line in lines)
+    bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+
+    found = [
+        row
+        for start, end in itertools.pairwise(bounds)
+        for part in chunks(pa.BufferReader(data), start, end, len(data), chunk=chunk)
+        for row in parsed(form, part)
+    ]
+
+    assert found == [row for line in lines for row in parsed(form, line + b"\n")]
+
+
+def test_an_open_quote_takes_no_further_lines() -> None:
+    data = b'"open,1\n2,3\n"again,4\n5,6\n7,"end\n'
+
+    assert parsed(Format.CSV, data) == [
+        [None, None, '"open,1'],
+        ["2", "3", None],
+        [None, None, '"again,4'],
+        ["5", "6", None],
+        [None, None, '7,"end'],
+    ]
+
+
+@pytest.mark.parametrize("separator", [b"\n", b"\r\n", b"\n\n"])
+def test_null_is_a_malformed_record(separator: bytes) -> None:
+    data = separator.join([b"\xef\xbb\xbfnull", b'{"a": null}', b"\tnull", b'{"a": "null"}'])
+
+    assert [row[2] for row in parsed(Format.JSON, data)] == ["\ufeffnull", None, "\tnull", None]
+
+
+def test_an_object_over_several_lines_is_malformed_in_each() -> None:
+    found = parsed(Format.JSON, b'{"a":\n"1"}\n{"a": "2"}\n')
+
+    assert found == [[None, None, '{"a":'], [None, None, '"1"}'], ["2", None, None]]
+
+
+def test_several_objects_in_one_line_are_all_read() -> None:
+    assert [row[0] for row in parsed(Format.JSON, b'{"a":"1"}{"a":"2"}\n{"a":"3"}\n')] == list(
+        "123"
+    )
+
+
+def test_a_line_of_separators_is_a_record() -> None:
+    read = FileReadOptions(kind=Format.CSV, separator="\t")
+    schema = pa.schema([("a", pa.string()), ("b", pa.int64())])
+    parser = Parser(read=read, schema=schema, names=("a", "b"), has_corrupt=False)
+
+    assert [table.to_pylist() for table in parser.tables(b"\t\n")] == [[{"a": None, "b": None}]]
+
+
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ("2024-01-02T12:00:00.123456789Z", NOON.replace(microsecond=123456)),
+        ("2024-01-02 12:00:00.1234567", NOON.replace(microsecond=123456)),
+        ("2024-01-02T14:00:00.000000000+02:00", NOON),
+        ("9999-12-31T00:00:00Z", dt.datetime(9999, 12, 31, tzinfo=dt.UTC)),
+    ],
+)
+def test_digits_beyond_microseconds_are_cut_off(at: str, expected: dt.datetime) -> None:
+    assert parsed(Format.CSV, at.encode() + b"\n", at=UTC) == [[expected, None]]
+    assert parsed(Format.JSON, b'{"at": "%s"}\n' % at.encode(), at=UTC) == [[expected, None]]
+
+
+def test_times_in_structs_and_lists_are_those_of_columns() -> None:
+    member = pa.struct([("day", pa.date32()), ("at", UTC)])
+    lines = (
+        b'{"s": {"at": "2024-01-02 12:00:00", "day": "2024-01-02"}, "l": ["2024-01-02", null]}\n'
+        b'{"s": null, "l": []}\n'
+        b'{"s": {"at": "2024-01-02T12:00:00.000000000Z"}}\n'
+        b'{"s": {"day": "tomorrow"}}\n'
+    )
+
+    assert parsed(Format.JSON, lines, s=member, l=pa.list_(pa.date32())) == [
+        [{"day": NOON.date(), "at": NOON}, [NOON.date(), None], None],
+        [None, [], None],
+        [{"day": None, "at": NOON}, None, None],
+        [None, None, '{"s": {"day": "tomorrow"}}'],
+    ]
