@@ -133,6 +133,14 @@ def test_from_a_sequence_number_on_ancestors_are_not_read(scene: Scene) -> None:
     assert {r.shard for r in scene.found} == {low, high}
 
 
+def test_a_sequence_number_of_a_shard_that_does_not_exist_is_reported(scene: Scene) -> None:
+    """Reading the other shards from their oldest record is not what was asked for."""
+    scene.start(Start(at=StartAt.SEQUENCE_NUMBERS, sequences=((STREAM, "shardId-7", 1),)))
+
+    assert scene.read() == []
+    assert "does not have the shards shardId-7, whose" in scene.problems[STREAM]
+
+
 def test_parents_that_are_not_retained_any_more_hold_nothing_up(scene: Scene) -> None:
     scene.stream.expire("shardId-000000000000")
     scene.start(Start())

@@ -121,7 +121,7 @@ class Parser:
         except pa.ArrowInvalid:
             return True
         # The second line is swallowed where something is open.
-        return bool(twice.num_rows < 2)
+        return bool(twice.num_rows == 1)
 
     def _json(self, lines: bytes) -> pa.Table:
         if b"null" in lines and (_FIRST_NULL.match(lines) or _LATER_NULL.search(lines)):

@@ -27,3 +27,7 @@ class ShardDiscovery(SplitDiscovery[ShardSplit]):
     @abstractmethod
     def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
         """Return the shards of a stream, seen for the first time, that lie before the start."""
+
+    @abstractmethod
+    def unknown_starts(self, scope: str, shards: Mapping[SplitId, Shard]) -> list[str]:
+        """Return the shards that the start names and a stream does not have."""

@@ -41,6 +41,10 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
+        if unknown := self._unknown_starts(scope, result):
+            # Without them, these shards would be read from their oldest record.
+            self._scope_failed(scope, _misnamed(scope, unknown))
+            return
         lineage = self._lineage(scope, result)
         # The service lists no shard whose records are all gone. With `Fail` someone has to decide.
         expired = (
@@ -48,6 +52,11 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         )
         super()._scope_listed(scope, self._readable(scope, result, lineage, expired))
         self._release(lineage)
+
+    def _unknown_starts(self, scope: str, result: DiscoveredShards) -> list[str]:
+        # The start option counts in the first discovery only, and shards expire later.
+        is_first = scope not in self.state.discovered
+        return self.source.unknown_starts(scope, result.shards) if is_first else []
 
     def _readable(
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
@@ -125,6 +134,16 @@ def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError
         " them is lost. Set onDataLoss to Continue to read the new stream",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
+    )
+
+
+def _misnamed(scope: str, shards: Sequence[str]) -> RefusedDiscoveryError:
+    return RefusedDiscoveryError(
+        f"stream {scope} does not have the shards {some([(s,) for s in shards])}, whose starting"
+        " sequence numbers are given: correct their names, or leave them out to read from the"
+        " oldest record",
+        scope=scope,
+        reason=Reason.POSITION_OUT_OF_RANGE,
     )
 
 

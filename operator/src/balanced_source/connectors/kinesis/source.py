@@ -121,6 +121,10 @@ class KinesisSource(
     def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
         return self.start.skipped(shards)
 
+    def unknown_starts(self, scope: str, shards: Mapping[SplitId, Shard]) -> list[str]:
+        named = (shard for stream, shard, _ in self.start.sequences if stream == scope)
+        return sorted(shard for shard in named if (scope, shard) not in shards)
+
     def unread(self, splits: Collection[ShardSplit], *, exists: bool) -> list[str]:
         names: dict[str, list[str]] = {}
         for split in sorted(splits, key=lambda split: split.split_id):
