@@ -138,7 +138,6 @@ LOG = Log(first=100, times=[1000, 1010, 1010, 1020])
         (SwitchPosition(offsets={("orders", 0): 102}), 102),
         (SwitchPosition(offsets={("orders", 0): 104}), 104),
         (SwitchPosition(offsets={("orders", 0): 100}), 100),
-        (SwitchPosition(offsets={("orders", 1): 7}), 100),
         (SwitchPosition(time=1000), 101),
         (SwitchPosition(time=1010), 103),
         (SwitchPosition(time=1020), 104),
@@ -155,7 +154,9 @@ def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) 
     ("position", "log", "why"),
     [
         (SwitchPosition(offsets={("orders", 0): 90}), LOG, "offsets 90 to 99 are gone"),
+        (SwitchPosition(offsets={("orders", 1): 7}), LOG, "offsets 0 to 99 are gone"),
         (SwitchPosition(offsets={("orders", 0): 105}), LOG, "it is of another topic"),
+        (SwitchPosition(offsets={("sales", 0): 7}), LOG, "offsets of sales, and none of"),
         (SwitchPosition(time=900), LOG, "records before offset 100 are gone"),
         (SwitchPosition(time=900), Log(first=100), "records before offset 100 are gone"),
     ],
@@ -172,6 +173,26 @@ def test_a_gap_between_history_and_kafka_is_refused(
 def test_a_gap_may_be_accepted() -> None:
     for position in (SwitchPosition(offsets={("orders", 0): 90}), SwitchPosition(time=900)):
         assert start(position, LOG, on_data_loss=OnDataLoss.CONTINUE) == 100
+
+
+def test_a_partition_without_history_is_read_from_its_first_record() -> None:
+    position = SwitchPosition(offsets={("orders", 1): 7})
+
+    assert start(position, Log(first=0, times=[1])) == 0
+    assert start(position, LOG, on_data_loss=OnDataLoss.CONTINUE) == 100
+
+
+@pytest.mark.parametrize("column", ["topic", "partition", "offset"])
+def test_offsets_must_be_numbers_of_named_topics(tmp_path: Path, column: str) -> None:
+    """The greatest of the texts "9" and "10" is "9"."""
+    rows = {"topic": ["orders"], "partition": [0], "offset": [9]}
+    values = [b"orders"] if column == "topic" else [str(rows[column][0])]
+    pq.write_table(pa.table({**rows, column: values}), tmp_path / "a.parquet")
+    source = files(str(tmp_path)).measuring(OFFSETS, field="parts[1]")
+
+    refusal = Lister(NO_SECRETS)(source.list_page(1, None)).refusal
+
+    assert f"column '{column}' is of type" in refusal
 
 
 def test_a_part_starts_where_it_says_unless_it_starts_after_the_previous_one() -> None:

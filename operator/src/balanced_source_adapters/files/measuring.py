@@ -7,7 +7,7 @@ read. Offsets are read: statistics do not tell them apart by partition.
 """
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any, Final
 
@@ -101,7 +101,11 @@ def _millis(value: Any, kind: pa.DataType) -> int | None:
 
 
 def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPosition:
-    topic, partition, offset = (_column(file, name).name for name in names)
+    topic, partition, offset = names
+    # The greatest of texts is not that of the numbers, and bytes are no name of a topic.
+    _check_kind(_column(file, topic), "text", pa.types.is_string, pa.types.is_large_string)
+    for name in (partition, offset):
+        _check_kind(_column(file, name), "a whole number", pa.types.is_integer)
     position = SwitchPosition()
     for group in range(file.num_row_groups):
         rows = file.read_row_group(group, columns=[topic, partition, offset])
@@ -112,6 +116,12 @@ def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPositio
         }
         position = position.merged(SwitchPosition(offsets=found))
     return position
+
+
+def _check_kind(column: pa.Field, expected: str, *kinds: Callable[[pa.DataType], bool]) -> None:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not any(is_kind(kind) for is_kind in kinds):
+        raise TypeError(f"column {shown(column.name)} is of type {column.type}, not {expected}")
 
 
 def _column(file: pq.ParquetFile, name: str) -> pa.Field:

@@ -172,18 +172,24 @@ class AfterHistory(OffsetsInitializer):
             starts.
         offsets: (topic, partition) → first offset that was not read. Partitions that are not listed
             are read from their first record: nothing of them was read before.
+        topics: of these offsets.
+        foreign: all of these topics, if none of them is read; else empty.
         may_lose: whether reading starts although records behind the history are gone.
     """
 
     millis: int | None = None
     offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    topics: frozenset[str] = frozenset()
+    foreign: tuple[str, ...] = ()
     may_lose: bool = False
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
         if self.millis is not None:
             return (AfterTime(self.millis, self.may_lose), Anchor.LATEST)
-        offset = self.offsets.get((topic, partition))
-        return (Anchor.EARLIEST,) if offset is None else (AfterOffset(offset, self.may_lose),)
+        if topic not in self.topics:
+            return (Anchor.EARLIEST,)
+        # A partition without records in the history begins at 0, unless retention took them.
+        return (AfterOffset(self.offsets.get((topic, partition), 0), self.may_lose),)
 
 
 def wish_of(offset: int) -> Wish:

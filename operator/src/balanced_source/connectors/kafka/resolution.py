@@ -3,11 +3,12 @@
 Pure except for the look-ups behind a port.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, Protocol, assert_never
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka.offsets import (
+    AfterHistory,
     AfterOffset,
     AfterTime,
     Anchor,
@@ -56,6 +57,8 @@ def resolve_start(
             exist.
     """
     chains = _chains(initializer, split_ids)
+    if chains and isinstance(initializer, AfterHistory) and initializer.foreign:
+        raise _foreign(initializer.foreign, min(chains))
     # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
@@ -196,6 +199,17 @@ def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
         f"the history continues to offset {offset} of {_named(split_id)}, which ends at {end}: it"
         " is of another topic, or the topic was created again. Name the topic that the history is"
         " of, or give startingOffsets",
+        scope=KafkaSplitId.of(split_id).cluster,
+        reason=KafkaReason.OFFSET_OUT_OF_RANGE,
+    )
+
+
+def _foreign(topics: Sequence[str], split_id: SplitId) -> RefusedDiscoveryError:
+    names = ", ".join(topics[:_SHOWN]) + (" and others" if len(topics) > _SHOWN else "")
+    return RefusedDiscoveryError(
+        f"the history has offsets of {names}, and none of {_named(split_id)} or another topic that"
+        " is read, so nothing says where it ends. Read the topics that the history is of, or give"
+        " startingOffsets instead of startAfter",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )

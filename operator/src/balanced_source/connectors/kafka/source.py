@@ -208,7 +208,16 @@ class KafkaSource(
         """The position counts for all clusters, whatever their own settings say."""
         # The history has the records of that very millisecond, so reading starts behind it.
         millis = None if position.time is None else position.time + 1
-        start = AfterHistory(millis=millis, offsets=position.offsets, may_lose=self.may_lose)
+        topics = frozenset(topic for topic, _ in position.offsets)
+        subscribers = [self._subscriber(cluster) for cluster in self.clusters]
+        is_read = any(s.subscribes(*place) for s in subscribers for place in position.offsets)
+        start = AfterHistory(
+            millis=millis,
+            offsets=position.offsets,
+            topics=topics,
+            foreign=() if is_read else tuple(sorted(topics)),
+            may_lose=self.may_lose,
+        )
         clusters = tuple(replace(cluster, starting_offsets=None) for cluster in self.clusters)
         return replace(self, clusters=clusters, starting_offsets=start)
 
