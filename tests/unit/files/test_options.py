@@ -1,9 +1,12 @@
 """Options of files: what they mean, and the words for what is wrong."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from balanced_source.connectors.files import FilesSource, Format, OnFileLoss, Store
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.files.options import check_columns, file_read_options
 from balanced_source_spark.options import parse_options
 
 GIVEN = {"connector": "files", "path": "/in"}
@@ -98,6 +101,9 @@ def test_objects_of_other_clouds() -> None:
         ({**GIVEN, "discoveryInterval": "5s"}, "stateDir"),
         ({**GIVEN, "onLoss": "Stop"}, "expected one of fail, skip"),
         ({**GIVEN, "sep": "ab"}, "one ASCII character"),
+        ({**GIVEN, "sep": "\n"}, "one ASCII character within a line"),
+        ({**GIVEN, "quote": ","}, "sep: ',' is also set as quote or escape"),
+        ({**GIVEN, "sep": ";", "escape": ";"}, "sep: ';' is also set as quote or escape"),
         ({**GIVEN, "s3Endpoint": "localhost:9000"}, "expected an http"),
         ({**GIVEN, "s3Secret": "../x"}, "s3Secret"),
         ({**GIVEN, "spiltBytes": "1"}, "did you mean splitBytes"),
@@ -111,3 +117,34 @@ def test_mistakes_are_reported(given: dict[str, str], message: str) -> None:
 def test_a_batch_query_ends() -> None:
     with pytest.raises(InvalidSpecError, match="no meaning for a batch query"):
         parse_options({**GIVEN, "discoveryInterval": "5s", "stateDir": "/s"}, is_batch=True)
+
+
+def test_a_quote_that_escapes_itself_is_a_doubled_quote() -> None:
+    """Users of Spark's own source write it so."""
+    assert file_read_options({"fileformat": "csv", "escape": '"'}).escape == ""
+    assert file_read_options({"fileformat": "csv", "escape": "'", "quote": "'"}).escape == ""
+    assert file_read_options({"fileformat": "csv", "escape": "\\"}).escape == "\\"
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "why"),
+    [
+        ("json", {"_corrupt_record": "string"}, "has only '_corrupt_record'"),
+        ("csv", {"_corrupt_record": "string", "_size": "bigint"}, "has only '_corrupt_record'"),
+        ("json", {"id": "int", "_corrupt_record": "int"}, "'_corrupt_record' is for text"),
+        ("text", {"a": "string", "b": "string"}, "format text has one column, which is STRING"),
+        ("text", {"value": "binary"}, "format text has one column, which is STRING"),
+        ("binary", {"content": "string"}, "format binary has one column, which is BINARY"),
+        ("text", {"line": "string", "_size": "bigint"}, ""),
+        ("binary", {"_path": "string"}, ""),
+        ("json", {"id": "int", "_corrupt_record": "string"}, ""),
+        ("parquet", {"_corrupt_record": "string"}, ""),
+    ],
+)
+def test_columns_that_a_format_cannot_fill_are_named(
+    kind: str, columns: dict[str, str], why: str
+) -> None:
+    read = file_read_options({"fileformat": kind})
+
+    with pytest.raises(InvalidSpecError, match=why) if why else nullcontext():
+        check_columns(read, columns.items())

@@ -12,6 +12,7 @@ from balanced_source_spark.files.inferring import check_inferred, check_inferrin
 from balanced_source_spark.files.option_names import OPTIONS
 from balanced_source_spark.files.options import (
     FileReadOptions,
+    check_columns,
     ddl_of,
     file_read_options,
     files_source,
@@ -47,6 +48,8 @@ class FilesSparkHalf(SparkHalf[FileReadOptions]):
 
     def task_reader(self, query: Query[FileReadOptions]) -> "partial[FilesTaskReader]":
         check_inferred(query)
+        fields = () if query.schema is None else query.schema
+        check_columns(query.read, [(f.name, f.dataType.simpleString()) for f in fields])
         from balanced_source_spark.files.task_reader import FilesTaskReader
 
         return partial(FilesTaskReader, query.read, query.schema, query.secrets)

@@ -177,7 +177,7 @@ OPTIONS: Final = (
     Option(
         name="escape",
         group=_PARSED,
-        meaning="`csv`: the character that escapes; absent: quotes are doubled.",
+        meaning="`csv`: the character that escapes; absent or as `quote`: quotes are doubled.",
     ),
     Option(
         name="nullValue",

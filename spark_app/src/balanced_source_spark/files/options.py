@@ -1,7 +1,7 @@
 """Reads the options of files. Keys of the mappings are lower case."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -28,6 +28,9 @@ BATCH_AHEAD: Final = 1000
 
 MODES: Final = ("permissive", "dropmalformed", "failfast")
 CORRUPT: Final = "_corrupt_record"
+_ENDS: Final = "\0\r\n"
+_OWN_TYPE: Final = {Format.TEXT: "string", Format.BINARY: "binary"}
+"""Type of the only column of a format."""
 _OWN_COLUMN: Final = {Format.TEXT: "value STRING", Format.BINARY: "content BINARY"}
 
 
@@ -67,6 +70,7 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
         InvalidSpecError: names the option.
     """
     kind = Format(choice(options, "fileFormat", tuple(Format)))
+    separator, quote, escape = _csv_characters(options)
     return FileReadOptions(
         kind=kind,
         ddl=options.get("schema", "") or _OWN_COLUMN.get(kind, ""),
@@ -81,9 +85,9 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
         if kind in (Format.JSON, Format.CSV)
         else "",
         header=flag(options, "header", default=False),
-        separator=_character(options, "sep", ","),
-        quote=_character(options, "quote", '"', may_miss=True),
-        escape=_character(options, "escape", "", may_miss=True),
+        separator=separator,
+        quote=quote,
+        escape=escape,
         null=options.get("nullvalue", ""),
     )
 
@@ -108,6 +112,34 @@ def ddl_of(read: FileReadOptions) -> str:
     except ValueError as error:
         raise rejected("schema", str(error)) from error
     return ddl
+
+
+def check_columns(read: FileReadOptions, columns: Iterable[tuple[str, str]]) -> None:
+    """Check that the format can fill the columns of the rows.
+
+    Args:
+        read: options.
+        columns: name and type, as Spark's `simpleString` writes it.
+
+    Raises:
+        InvalidSpecError: it cannot.
+    """
+    added = METADATA if read.has_metadata else {}
+    data = {name: kind for name, kind in columns if name not in added}
+    if (own := _OWN_TYPE.get(read.kind)) and any(
+        [len(data) > 1, *(t != own for t in data.values())]
+    ):
+        raise rejected(
+            "schema", f"format {read.kind} has one column, which is {own.upper()}: leave schema out"
+        )
+    if data.get(read.corrupt, "string") != "string":
+        raise rejected("schema", f"column {shown(read.corrupt)} is for text: make it a STRING")
+    if list(data) == [read.corrupt]:
+        raise rejected(
+            "schema",
+            f"has only {shown(read.corrupt)}, and which records are malformed depends on the other"
+            " columns: add them",
+        )
 
 
 def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
@@ -185,10 +217,22 @@ def _queue(options: Mapping[str, str]) -> str:
     return queue
 
 
+def _csv_characters(options: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return what separates, quotes and escapes values."""
+    separator = _character(options, "sep", ",")
+    quote = _character(options, "quote", '"', may_miss=True)
+    escape = _character(options, "escape", "", may_miss=True)
+    if separator in {quote, escape}:
+        raise rejected("sep", f"{shown(separator)} is also set as quote or escape: use another one")
+    # A quote that escapes itself is a doubled quote, which is how Spark's users write it.
+    return separator, quote, "" if escape == quote else escape
+
+
 def _character(
     options: Mapping[str, str], name: str, default: str, *, may_miss: bool = False
 ) -> str:
     value = options.get(name.lower(), default).replace("\\t", "\t")
-    if len(value.encode()) != 1 and not (may_miss and not value):
-        raise rejected(name, f"expected one ASCII character, not {shown(value)}")
+    is_one = len(value.encode()) == 1 and value not in _ENDS
+    if not is_one and not (may_miss and not value):
+        raise rejected(name, f"expected one ASCII character within a line, not {shown(value)}")
     return value
