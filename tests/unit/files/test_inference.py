@@ -112,6 +112,12 @@ def test_json_lines_of_several_files_are_put_together(tmp_path: Path) -> None:
     assert ddl(tmp_path, "*.json*", "Json") == "id DOUBLE, name STRING, at TIMESTAMP"
 
 
+def test_malformed_nulls_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'\xef\xbb\xbfnull\n  null\n{"id": null}\n{"id": 1}\nnull')
+
+    assert ddl(tmp_path, "a.json", "Json") == "id BIGINT"
+
+
 def test_csv_with_and_without_names(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;name\n1;tea\n")
 

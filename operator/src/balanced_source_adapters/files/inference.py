@@ -4,6 +4,7 @@ A person checks the text, and writes it into the manifest.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
@@ -24,6 +25,9 @@ FILES: Final = 10
 
 SAMPLE: Final = 1024 * 1024
 """Bytes of each file of lines that are checked."""
+
+_NULLS: Final = re.compile(rb"^[ \t\r\xef\xbb\xbf]*null[^\n]*\n?", re.MULTILINE)
+"""Lines that begin with ``null``, which are malformed: Arrow's parser crashes the process there."""
 
 _SIMPLE: Final = {
     "bool": "BOOLEAN",
@@ -112,7 +116,8 @@ def _schema(
             case Format.JSON:
                 from pyarrow import json as arrow_json
 
-                return arrow_json.read_json(io.BytesIO(_lines(opened, file, kind))).schema
+                lines = _NULLS.sub(b"", _lines(opened, file, kind))
+                return arrow_json.read_json(io.BytesIO(lines)).schema
             case Format.CSV:
                 return _csv(_lines(opened, file, kind), header=header, separator=separator)
             case Format.TEXT | Format.BINARY:
