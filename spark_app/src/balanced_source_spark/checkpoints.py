@@ -6,7 +6,7 @@ older copy changes what is delivered. The last report of the former driver shows
 
 from balanced_source.api import Problem, SplitId, is_other
 from balanced_source.documents.report import HostReport
-from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.documents.stream_offset import STATE_DIR, StreamOffset
 from balanced_source.errors import ForeignCheckpointError
 from balanced_source.reasons import Reason
 
@@ -74,13 +74,22 @@ def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None
 
     Args:
         offset: as Spark passes it.
-        owner: namespace and name of the source that the query reads; empty if it has none.
+        owner: see `Options.checkpoint_owner`.
         accepted: another source whose checkpoint the user allows.
 
     Raises:
-        ForeignCheckpointError: the offset names another source.
+        ForeignCheckpointError: the offset names another source, or needs a state that the query
+            does not have.
     """
-    if not (offset.source and owner) or offset.source in (owner, accepted):
+    if offset.source == STATE_DIR:
+        if not owner:
+            raise ForeignCheckpointError(
+                "this query was started with stateDir before, and only the state there knows what"
+                " was read: set stateDir to the same folder again. To read everything once more,"
+                " set another checkpointLocation"
+            )
+        return
+    if not offset.source or owner in ("", STATE_DIR) or offset.source in (owner, accepted):
         return
     raise ForeignCheckpointError(
         f"the Spark checkpoint of this query belongs to source {offset.source}, but the query reads"

@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from balanced_source.api import Source
+from balanced_source.api import Boundedness, Source
 from balanced_source.assigners import STRATEGIES, SplitAssigner
 from balanced_source.documents.environment import HOST, port_of
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.documents.stream_offset import STATE_DIR
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import checked_label, checked_object
 from balanced_source_adapters.connectors import installed
@@ -141,8 +142,16 @@ class Options:
 
     @property
     def checkpoint_owner(self) -> str:
-        """Namespace and name of the BalancedSource that the query reads; empty without one."""
-        return f"{self.namespace}/{self.source}" if self.source else ""
+        """What must be there for a restart besides the checkpoint.
+
+        Namespace and name of the BalancedSource that the query reads; `STATE_DIR`; or nothing.
+        """
+        if self.source:
+            return f"{self.namespace}/{self.source}"
+        own = self.embedded
+        # Their splits leave the checkpoint when they are read: only the state knows of them.
+        leave = own is not None and (own.boundedness is Boundedness.BOUNDED or own.look_ahead > 0)
+        return STATE_DIR if leave and self.state_dir is not None else ""
 
 
 def client_id(options: Options) -> str:

@@ -176,6 +176,24 @@ def test_a_user_can_accept_the_checkpoint_of_another_source() -> None:
     )
 
 
+def test_a_query_that_needs_its_state_folder_says_so() -> None:
+    """Blocks of files leave the checkpoint when they are read: only the state knows of them."""
+    given = {"connector": "files", "path": "/in"}
+    without, within = parse_options(given), parse_options({**given, "stateDir": "/state"})
+    kafka = parse_options(
+        {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "stateDir": "/state"}
+    )
+    written = StreamOffset(source=within.checkpoint_owner)
+
+    assert kafka.checkpoint_owner == without.checkpoint_owner == ""
+    with pytest.raises(ForeignCheckpointError, match="set stateDir to the same folder again"):
+        check_owner(written, owner=without.checkpoint_owner)
+    check_owner(written, owner=within.checkpoint_owner)
+    check_owner(written, owner="shop/orders")  # the operator's state tells what it knows
+    for source in ("", "shop/orders"):
+        check_owner(StreamOffset(source=source), owner=within.checkpoint_owner)
+
+
 def test_every_offset_that_a_query_writes_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     channel = MemoryChannel()
     monkeypatch.setattr("balanced_source_spark.planner_parts.open_channel", lambda _: channel)

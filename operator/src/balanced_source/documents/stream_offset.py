@@ -27,6 +27,10 @@ _WITHOUT_JOURNAL: Final = 5
 _WITHOUT_TERMS: Final = 4
 _WITHOUT_SOURCE: Final = 3
 
+STATE_DIR: Final = "stateDir"
+"""Stands for a source in offsets of a query that keeps the state of its enumerator in a folder:
+without that, nothing says which splits were read."""
+
 FINISHED: Final = "finished"
 """Member of the offset of a closing micro-batch; left out elsewhere.
 
@@ -66,8 +70,8 @@ class StreamOffset:
         closings: 0 while there is something to read. The micro-batch after the last record of a
             bounded source has 1: it is empty, and its progress ends the query. Each restart after
             that adds 1.
-        source: namespace and name of the BalancedSource that the checkpoint belongs to; empty
-            without one, and in offsets of older versions.
+        source: namespace and name of the BalancedSource that the checkpoint belongs to; or
+            `STATE_DIR`; empty without either, and in offsets of older versions.
         terms: split → number of the leadership under which its position was the end of its log, or
             before it; it grows whenever the tail of the log may have been lost. Left out where
             servers do not say, and of splits that were not read yet.
