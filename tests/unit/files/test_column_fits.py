@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +52,24 @@ def test_times_of_96_bits_have_all_years() -> None:
     found = parquet(table, columns={"at": UTC}, use_deprecated_int96_timestamps=True)
 
     assert [row["at"] for row in found] == times
+
+
+def test_rows_without_columns_count() -> None:
+    """Zero columns have no middle."""
+    assert parquet(pa.table({}), columns={"id": pa.int64()}) == []
+    assert len(parquet(pa.table({"x": [1, 2]}), columns={"id": pa.int64()})) == 2
+
+
+def test_a_row_group_whose_first_column_is_the_last_in_the_file_lies_within_the_file() -> None:
+    def column(begin: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            has_dictionary_page=False, data_page_offset=begin, total_compressed_size=100
+        )
+
+    columns = [column(204), column(104), column(4)]
+    group = SimpleNamespace(num_columns=3, column=lambda n: columns[n])
+
+    assert columnar._middle(SimpleNamespace(row_group=lambda _: group), 0) == 154
 
 
 def test_a_number_does_not_become_a_time() -> None:

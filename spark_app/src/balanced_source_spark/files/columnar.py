@@ -105,13 +105,17 @@ def _members(kind: pa.DataType) -> Mapping[str, pa.DataType]:
 def _middle(metadata: Any, number: int) -> int:
     """Return the byte in the middle of a row group."""
     group = metadata.row_group(number)
-    first = group.column(0)
-    begin = first.data_page_offset
+    columns = [group.column(n) for n in range(group.num_columns)]
+    # No column need be the first one in the file.
+    begin = min(map(_begin, columns), default=0)
+    return int(begin + sum(column.total_compressed_size for column in columns) // 2)
+
+
+def _begin(column: Any) -> int:
     # The dictionary lies before the data, and is a part of the row group.
-    if first.has_dictionary_page and first.dictionary_page_offset:
-        begin = min(begin, first.dictionary_page_offset)
-    length = sum(group.column(n).total_compressed_size for n in range(group.num_columns))
-    return int(begin + length // 2)
+    if column.has_dictionary_page and column.dictionary_page_offset:
+        return min(int(column.data_page_offset), int(column.dictionary_page_offset))
+    return int(column.data_page_offset)
 
 
 def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -102,7 +102,8 @@ class Parser:
         if count == 1:
             return rows > 0  # several objects in one line are all read
         # A line of spaces alone is a record for Arrow if there is one column.
-        if rows == count and len(self.names) > 1:
+        is_exact = self.read.kind is not Format.CSV or len(self.names) > 1
+        if rows == count and is_exact:
             return True
         return rows == sum(not self._is_blank(line) for line in lines.split(b"\n"))
 
