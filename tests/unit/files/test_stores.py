@@ -48,6 +48,14 @@ def test_all_files_below_a_folder_are_listed(tmp_path: Path) -> None:
         assert opened.read() == b"one"
 
 
+def test_a_link_that_leads_back_is_named(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("x")
+    (tmp_path / "again").symlink_to(tmp_path)
+
+    with pytest.raises(RefusedDiscoveryError, match=r"/again/again.*Remove the link that leads"):
+        list(LocalStore().walk(str(tmp_path)))
+
+
 @pytest.mark.parametrize("function", ["stat", "scandir"])
 def test_a_folder_that_may_not_be_read_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str

@@ -5,6 +5,7 @@ Clients are imported when needed.
 
 import os
 from collections.abc import Iterator, Mapping
+from errno import ELOOP
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -97,9 +98,11 @@ def _found(entry: "os.DirEntry[str]") -> File | None:
 
 
 def _refused(path: str, error: OSError) -> RefusedDiscoveryError:
+    advice = "Give the driver's user the right to read it"
+    if error.errno == ELOOP:
+        advice = "Remove the link that leads back to where it is"
     return RefusedDiscoveryError(
-        f"cannot list {shown(path)}: {error.strerror or error}. Give the driver's user the right to"
-        " read it",
+        f"cannot list {shown(str(error.filename or path))}: {error.strerror or error}. {advice}",
         scope="files",
     )
 
