@@ -241,6 +241,8 @@ class CoordinatorLoop:
                     "another process serves this source: the coordinator stops", error=str(error)
                 )
                 self._problem = error
+                # No one would decide about splits again, so a query without an operator ends.
+                self._problems = {**self._problems, _COORDINATOR: _conflict(error)}
                 self.close()
             # Code of connectors may raise what ends a process or a task, and would end this thread
             # in silence.
@@ -382,7 +384,14 @@ def why_failed(error: Exception) -> str:
     """Return the sentence about what keeps a coordinator from deciding, for people."""
     if isinstance(error, ConnectorError | ConnectorContractError):
         return str(error)
+    if isinstance(error, StateConflictError):
+        return f"another query or process keeps its state in the same place: {error}"
     return f"the coordinator failed: {error!r}. Please report this as a bug"
+
+
+def _conflict(error: StateConflictError) -> Problem:
+    why = capitalised(why_failed(error))
+    return Problem(reason=Reason.STATE_CONFLICT, message=why, is_fatal=True)
 
 
 def _failure(error: Exception) -> Problem:

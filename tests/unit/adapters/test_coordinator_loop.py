@@ -176,6 +176,9 @@ def test_a_second_operator_ends_the_loop_with_a_reason(scene: Scene) -> None:
 
     assert scene.loop.is_over
     assert isinstance(scene.loop.problem, StateConflictError)
+    (problem,) = scene.loop.problems.values()
+    assert problem.is_fatal, "no one decides about the splits of this query any more"
+    assert problem.message.endswith("in the same place: written by somebody else")
 
 
 def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ Nothing is stored outside Spark's checkpoint, unless the query has a folder for 
 state.
 """
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -40,6 +41,10 @@ UID: Final = "embedded"
 """Stands for the resource's uid in the stored state."""
 
 
+CLOSING: Final = 5.0
+"""Seconds that a query waits for the last state to be written when it ends, at most."""
+
+
 class EmbeddedChannel:
     """See `AssignmentChannel`; both sides of it are here."""
 
@@ -74,6 +79,7 @@ class EmbeddedChannel:
         self._parallelism = parallelism
         self._execute = execute
         self._loop: CoordinatorLoop | None = None
+        self._thread: threading.Thread | None = None
         self._has_splits = False
 
     @property
@@ -86,7 +92,7 @@ class EmbeddedChannel:
         self._loop = CoordinatorLoop(
             self._coordinator, self._execute, publish=publish, persist=self._persist
         )
-        self._loop.start()
+        self._thread = self._loop.start()
         # What is stored has the number of readers of the former query, and the option asks for
         # another.
         if self._is_rescaled:
@@ -173,6 +179,9 @@ class EmbeddedChannel:
     def close(self) -> None:
         if self._loop is not None:
             self._loop.close()
+        # A state that is written after the next query has read it would end that query.
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(CLOSING)
 
 
 def _restored(store: FolderStore | None, source: Source[Any, Any]) -> Checkpoint[Any, Any] | None:
