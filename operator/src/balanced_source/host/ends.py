@@ -20,12 +20,19 @@ class Mark:
         term: see `StreamOffset.terms`; None: unknown.
         identity: of the split that was read; None: unknown.
         past: see `StreamOffset.term_ends`.
+        stop: first position that the query never reads; None: there is none.
     """
 
     position: int
     term: int | None = None
     identity: str | None = None
     past: tuple[TermEnd, ...] = ()
+    stop: int | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether everything of the split is read."""
+        return self.stop is not None and self.position >= self.stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,11 +127,13 @@ def marks(base: StreamOffset) -> dict[SplitId, Mark]:
 
 def mark_of(base: StreamOffset, split_id: SplitId) -> Mark:
     """Returns where one split of `base` is read up to."""
+    known = base.attributes.get(split_id, {})
     return Mark(
         position=base.positions[split_id] or 0,
         term=base.terms.get(split_id),
-        identity=base.attributes.get(split_id, {}).get(IDENTITY),
+        identity=known.get(IDENTITY),
         past=base.term_ends.get(split_id, ()),
+        stop=known.get(STOP),
     )
 
 

@@ -47,19 +47,22 @@ class FilesHooks(PlannerHooks):
         self, scope: str, split_ids: Collection[SplitId], marks: Mapping[SplitId, Mark]
     ) -> Mapping[SplitId, SplitEnd]:
         self._check_columns()
-        known = {s: mark.identity for s, mark in marks.items() if mark.identity is not None}
+        known = {s: mark for s, mark in marks.items() if mark.identity is not None}
+        found: dict[SplitId, SplitEnd] = {}
         for split_id in split_ids:
-            identity = known.get(split_id)
-            # Once per block: a look is a request to the store.
-            if identity is not None and self._good.get(split_id) != identity:
-                self._look(split_id, file_of(str(split_id[1]), identity))
+            mark = known.get(split_id)
+            if mark is None or mark.identity is None:
+                identity = self._good.get(split_id)
+            elif mark.is_finished:
+                identity = mark.identity  # a file that was read may be gone
+            else:
+                identity = self._looked(split_id, mark.identity)
+            if identity is not None:
+                found[split_id] = SplitEnd(end=file_of("", identity).size, identity=identity)
         # Blocks that were read leave: what is kept must not grow with all files that ever were.
         if len(self._good) > 2 * len(known):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
-        found = [s for s in split_ids if s in self._good]
-        return {
-            s: SplitEnd(end=file_of("", self._good[s]).size, identity=self._good[s]) for s in found
-        }
+        return found
 
     def may_cut(self, split_id: SplitId) -> bool:
         kind = self._context.query.read.kind
@@ -104,6 +107,13 @@ class FilesHooks(PlannerHooks):
         stored = self._settings().schema
         if stored and stored != self._context.query.read.ddl:
             raise other_columns(stored, self._context.query.read.ddl)
+
+    def _looked(self, split_id: SplitId, identity: str) -> str | None:
+        """Return the identity of a file that may be planned; None if it may not."""
+        # Once per block: a look is a request to the store.
+        if self._good.get(split_id) != identity:
+            self._look(split_id, file_of(str(split_id[1]), identity))
+        return self._good.get(split_id)
 
     def _look(self, split_id: SplitId, file: File) -> None:
         try:

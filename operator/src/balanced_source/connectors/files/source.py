@@ -1,18 +1,20 @@
 """Files as a source: what is read, as values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import (
     IDENTITY,
     STOP,
+    Json,
     Measure,
     Position,
     SplitEnumeratorContext,
     SplitId,
     SupportsSwitchFrom,
     SwitchPosition,
+    is_other,
 )
 from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
@@ -25,6 +27,7 @@ from balanced_source.connectors.files.settings import (
 )
 from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
 from balanced_source.connectors.pull import (
+    Conflict,
     ListSplits,
     Page,
     PagedPullSource,
@@ -190,6 +193,20 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
         offset = begin if position is None else position
         return BlockSplit(file=file, begin=begin, offset=offset, stop=int(attributes[STOP]))
 
+    def conflict(
+        self, listed: Mapping[SplitId, BlockSplit], held: Mapping[SplitId, Mapping[str, Json]]
+    ) -> Conflict | None:
+        changed = {
+            str(s[1]) for s, known in held.items() if is_other(listed[s].attributes(), known)
+        }
+        if not changed:
+            return None
+        # All blocks of the file: the new ones would be read beside those of the former state.
+        blocks_of = frozenset(s for s in listed if s[1] in changed)
+        if self.on_loss is OnFileLoss.FAIL:
+            return Conflict(split_ids=blocks_of, refusal=_changed(sorted(changed)))
+        return Conflict(split_ids=blocks_of, loss=_changes_left_out(len(changed)))
+
     def reader_settings(self) -> Mapping[str, Any]:
         settings = FileReaderSettings(
             store=self.store,
@@ -294,12 +311,7 @@ def _other_schema(call: ListFiles) -> str:
 def _refusal(found: Taken) -> str:
     """Return why reading must not continue; empty if it may."""
     if found.changed:
-        names = ", ".join(found.changed[:SHOWN])
-        return (
-            f"{len(found.changed)} files were changed after they were listed, such as {names}."
-            " Write changes under new names, or set onLoss: Skip to continue with what was read of"
-            " the former files"
-        )
+        return _changed(found.changed)
     if found.late:
         return (
             f"at least {found.late} files came later than the window for late files allows, so they"
@@ -309,10 +321,20 @@ def _refusal(found: Taken) -> str:
     return ""
 
 
-def _losses(cursor: Cursor) -> tuple[str, ...]:
-    changed = (
-        f"{cursor.changed} files were changed after they were listed; the changes are not read"
+def _changed(paths: Sequence[str]) -> str:
+    return (
+        f"{len(paths)} files were changed after they were listed, such as"
+        f" {', '.join(paths[:SHOWN])}. Write changes under new names, or set onLoss: Skip to"
+        " continue with what was read of the former files"
     )
+
+
+def _changes_left_out(count: int) -> str:
+    return f"{count} files were changed after they were listed; the changes are not read"
+
+
+def _losses(cursor: Cursor) -> tuple[str, ...]:
+    changed = _changes_left_out(cursor.changed)
     late = (
         f"at least {cursor.late} files came later than the window for late files allows, and are"
         " not read"

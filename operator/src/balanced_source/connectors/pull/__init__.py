@@ -26,9 +26,10 @@ from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
 from balanced_source.connectors.pull.paging import PagedPullSource, PagingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
-from balanced_source.connectors.pull.values import ListSplits, Page, PullState
+from balanced_source.connectors.pull.values import Conflict, ListSplits, Page, PullState
 
 __all__ = [
+    "Conflict",
     "ListSplits",
     "Page",
     "PagedPullSource",

@@ -12,7 +12,7 @@ were read.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Generic, Self
 
@@ -20,6 +20,7 @@ from balanced_source.api import (
     AsyncCall,
     Boundedness,
     CallFailure,
+    Json,
     SplitEnumeratorContext,
     SplitId,
 )
@@ -28,7 +29,7 @@ from balanced_source.connectors.answers import checked_splits, in_words, refused
 from balanced_source.connectors.pull.contract import SplitListing
 from balanced_source.connectors.pull.enumerator import PullingSplitEnumerator
 from balanced_source.connectors.pull.source import PullSource
-from balanced_source.connectors.pull.values import ListSplits, Page, PullState, SplitT
+from balanced_source.connectors.pull.values import Conflict, ListSplits, Page, PullState, SplitT
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 
@@ -82,11 +83,28 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         if result.refusal:
             self._refused(result.refusal)
             return
+        conflict = self._conflict({split.split_id: split for split in result.splits})
+        if conflict is not None and conflict.refusal:
+            self._refused(conflict.refusal)
+            return
         self.waiting = replace(self.waiting, failures=0, problem=None)
-        self._take(result)
+        self._take(result if conflict is None else _without(result, conflict))
         # Given out first: how few are left then decides whether the next page is wanted at once.
         self._give()
         self._go_on(delay=self.source.discovery_interval)
+
+    def add_readers(self, subtask_ids: Sequence[int]) -> None:
+        # Without a stored state, readers say what was read, perhaps after the listing was answered.
+        if self.context.keeps_finished and self._conflict(self.state.pending) is not None:
+            self.state = replace(self.state, pending={}, cursor=None, is_listed=False)
+            self._list(delay=0.0)
+        super().add_readers(subtask_ids)
+
+    def _conflict(self, listed: Mapping[SplitId, SplitT]) -> Conflict | None:
+        """Return which listed splits are of what changed since it was read; None if none is."""
+        owned = self.context.current_assignments()
+        held = {s: self.context.assigned_attributes(s) for s in listed if s in owned}
+        return self.source.conflict(listed, held) if held else None
 
     def _take(self, page: Page[SplitT]) -> None:
         owned, pending = self.context.current_assignments(), self.state.pending
@@ -164,6 +182,17 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
     def list_splits(self, round_number: int) -> ListSplits:
         return self.list_page(round_number, None)
 
+    def conflict(
+        self, listed: Mapping[SplitId, SplitT], held: Mapping[SplitId, Mapping[str, Json]]
+    ) -> Conflict | None:
+        """Return which listed splits are of what changed since it was read; None if none is.
+
+        Args:
+            listed: all splits of a page.
+            held: attributes of those whose ids are assigned already.
+        """
+        return None
+
     @property
     def boundedness(self) -> Boundedness:
         return (
@@ -188,6 +217,12 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
         self, context: SplitEnumeratorContext[SplitT], state: PullState[SplitT]
     ) -> PagingSplitEnumerator[SplitT]:
         return PagingSplitEnumerator(context, self, state)
+
+
+def _without(page: Page[SplitT], conflict: Conflict) -> Page[SplitT]:
+    """Return a page without the splits of a conflict."""
+    rest = tuple(split for split in page.splits if split.split_id not in conflict.split_ids)
+    return replace(page, splits=rest, losses=(*page.losses, conflict.loss))
 
 
 def in_order(

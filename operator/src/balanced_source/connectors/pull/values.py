@@ -45,6 +45,21 @@ class Page(Generic[SplitT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Listed splits of what changed since splits with the same ids were read.
+
+    Attributes:
+        split_ids: the listed splits, also those with other ids.
+        refusal: why nothing more is listed until someone acts; empty to continue without them.
+        loss: see `Page.losses`.
+    """
+
+    split_ids: frozenset[SplitId]
+    refusal: str = ""
+    loss: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PullState(Generic[SplitT]):
     """What must survive the process. Assigned splits are not here: the coordinator has them.
 

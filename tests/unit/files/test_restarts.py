@@ -1,0 +1,110 @@
+"""Queries of files that are started again and again, as Spark calls them, without its JVM."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StringType, StructType
+
+from balanced_source.errors import BalancedSourceError
+from balanced_source_spark.options import parse_options
+from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.planner import StreamPlanner
+from balanced_source_spark.stream_reader import UNLIMITED, task_reader
+
+SCHEMA = StructType().add("value", StringType())
+
+
+class Checkpoint:
+    """A folder of files, and a query over it; each run is a new driver with the same checkpoint."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files = folder / "in"
+        self.files.mkdir()
+        self.lines: Counter[str] = Counter()
+        self.offsets: list[dict[str, Any]] = []
+
+    def write(self, name: str, lines: list[str], *, at: int) -> None:
+        path = self.files / name
+        path.write_text("".join(f"{line}\n" for line in lines))
+        os.utime(path, (at, at))
+
+    def run(self, **given: str) -> None:
+        """Read what there is, as AvailableNow does."""
+        text = {"connector": "files", "path": str(self.files), "metadataColumns": "false"}
+        options = parse_options({**text, "startTimeoutSeconds": "1", **given}, schema=SCHEMA)
+        planner = StreamPlanner(options)
+        try:
+            planner.prepareForTriggerAvailableNow()
+            for parts in self._planned(planner):
+                for part in parts:
+                    for batch in task_reader(options)().read(part):
+                        self.lines.update(batch.column("value").to_pylist())
+        finally:
+            planner.stop()
+
+    def _planned(self, planner: StreamPlanner) -> Iterator[list[ReaderPartition]]:
+        while True:
+            start = self.offsets[-1] if self.offsets else planner.initialOffset()
+            end = planner.latestOffset(start, UNLIMITED)
+            if end == start:
+                return
+            self.offsets.append(end)
+            yield [part for part in planner.partitions(start, end) if part is not None]
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    made = Checkpoint(tmp_path)
+    made.write("a", ["1"] * 100, at=1_700_000_000)
+    made.write("b", ["2"], at=1_700_000_001)
+    return made
+
+
+@pytest.fixture(params=[True, False], ids=["with stateDir", "without"])
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, str]:
+    return {"stateDir": str(tmp_path / "state")} if request.param else {}
+
+
+def test_files_that_were_read_may_be_deleted(checkpoint: Checkpoint, state: dict[str, str]) -> None:
+    checkpoint.run(**state)
+    (checkpoint.files / "a").unlink()
+    checkpoint.write("c", ["3"], at=1_700_000_002)
+    checkpoint.run(**state)
+
+    assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1})
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_gone"), [(["short"], True), (["1"] * 100 + ["appended"] * 100, False)]
+)
+def test_changes_of_files_that_were_read_are_reported(
+    checkpoint: Checkpoint, state: dict[str, str], lines: list[str], *, is_gone: bool
+) -> None:
+    """Neither all of the file nor its new blocks alone would be what was asked for."""
+    checkpoint.run(**state, splitBytes="100")
+    if is_gone:
+        (checkpoint.files / "a").unlink()
+        checkpoint.run(**state, splitBytes="100")
+    checkpoint.write("a", lines, at=1_700_000_003)
+    checkpoint.write("c", ["3"], at=1_700_000_004)
+
+    with pytest.raises(BalancedSourceError, match="1 files were changed after they were listed"):
+        checkpoint.run(**state, splitBytes="100")
+    assert checkpoint.lines == Counter({"1": 100, "2": 1})
+    checkpoint.run(**state, splitBytes="100", onLoss="Skip")
+    assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1})
+
+
+def test_a_state_that_was_used_before_is_needed_again(
+    checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    checkpoint.run(stateDir=str(tmp_path / "state"))
+
+    with pytest.raises(BalancedSourceError, match="set stateDir to the same folder again"):
+        checkpoint.run()
+    checkpoint.run(stateDir=str(tmp_path / "state"))
+    assert checkpoint.lines == Counter({"1": 100, "2": 1})
