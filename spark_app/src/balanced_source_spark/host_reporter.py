@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from balanced_source.api import Problem, ProblemBoard
+from balanced_source.api import Position, Problem, ProblemBoard, SplitId
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import MILLIS_BEHIND, HostReport
 from balanced_source.documents.stream_offset import StreamOffset
@@ -64,7 +64,7 @@ class Progress:
         return replace(self, lag=None, metrics=lambda: metrics)
 
 
-_ReportedState: TypeAlias = tuple[StreamOffset, SourceWatermark | None]
+_ReportedState: TypeAlias = tuple[StreamOffset, Mapping[SplitId, Position], SourceWatermark | None]
 
 
 class HostReporter:
@@ -147,7 +147,7 @@ class HostReporter:
             return None
         # Only what is written: an end that was not reported must keep the query alive.
         self._reported = host
-        return host.durable, progress.alignment
+        return host.durable, host.committed, progress.alignment
 
     def _register(self) -> None:
         """Take an incarnation and say what this host holds; nothing is read before that."""
@@ -213,8 +213,9 @@ class HostReporter:
         """
 
         def due() -> float:
-            alignment = self._progress.alignment
-            changed = self._host is not None and (self._host.durable, alignment) != written
+            alignment, host = self._progress.alignment, self._host
+            # What is delivered counts, too: a source may wait for the end of its splits.
+            changed = host is not None and (host.durable, host.committed, alignment) != written
             heartbeat = (
                 HEARTBEAT_INTERVAL
                 if alignment is None
