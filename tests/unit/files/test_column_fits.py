@@ -117,6 +117,17 @@ def test_text_that_cannot_be_decompressed_is_no_text(tmp_path: Path, end: str) -
         read(path, {"fileFormat": "text"}, StructType().add("value", StringType()))
 
 
+def test_a_byte_order_mark_and_blank_lines_before_a_header_are_no_data(tmp_path: Path) -> None:
+    path, schema = tmp_path / "a.txt", StructType().add("value", StringType())
+    path.write_bytes(b"\xef\xbb\xbf\r\n  \nvalue\none\n\xef\xbb\xbftwo")
+    csv = {"fileFormat": "csv", "header": "true", "schema": "value STRING"}
+
+    assert [row["value"] for row in read(path, csv, schema)] == ["one", "\ufefftwo"]
+    path.write_bytes(b"\xef\xbb\xbfone\n")
+    assert [row["value"] for row in read(path, {"fileFormat": "text"}, schema)] == ["one"]
+    assert read(path, csv, schema) == []
+
+
 def test_json_keeps_its_column_of_malformed_records() -> None:
     assert file_read_options({"fileformat": "json"}).corrupt == "_corrupt_record"
     assert file_read_options({"fileformat": "parquet"}) == FileReadOptions(

@@ -193,6 +193,19 @@ def test_a_failure_repeats_and_loses_nothing(error: Exception, at: str) -> None:
     assert scene.found == list(range(8))
 
 
+def test_an_iterator_that_a_former_stream_has_left_is_replaced() -> None:
+    """The service does not find its record in the stream of the same name."""
+    scene = Scene()
+    scene.put(4)
+    scene.fetch()
+    scene.put(4)
+    scene.stream.before = fail_once(BadPositionError("no such number", scope=STREAM))
+
+    scene.fetch(6)
+
+    assert scene.found == list(range(8))
+
+
 def test_a_refusal_ends_the_task_with_a_sentence() -> None:
     scene = Scene()
     scene.stream.before = fail_once(

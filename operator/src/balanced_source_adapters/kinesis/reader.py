@@ -242,7 +242,13 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             self._get_iterator(reading)
         assert reading.iterator is not None  # noqa: S101 - the line before made it
         split = reading.split
-        return self._client.records(split.stream, split.shard, reading.iterator, LIMIT)
+        try:
+            return self._client.records(split.stream, split.shard, reading.iterator, LIMIT)
+        except BadPositionError as error:
+            # Of a former stream: a task of this process has left the iterator, perhaps for another
+            # query. A new one shows whether the position is wrong.
+            self._shared.forget(reading.key)
+            raise TransientDiscoveryError(str(error), scope=split.stream) from error
 
     def _get_iterator(self, reading: _Reading) -> None:
         split = reading.split

@@ -16,6 +16,9 @@ CHUNK: Final = 2 * 1024 * 1024
 MAX_LINE: Final = 512 * 1024 * 1024
 """Bytes of the longest line."""
 
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+"""Some programs begin files with it."""
+
 _LOOK: Final = 64 * 1024
 
 
@@ -89,6 +92,17 @@ def first_line(file: pa.NativeFile, offset: int, size: int) -> int:
             return at + int(found) + 1
         at += len(data)
     return size
+
+
+def behind_header(lines: bytes) -> tuple[bytes, bool]:
+    """Return what is behind the first line that is not blank, and whether that is still to come."""
+    at = 0
+    while at < len(lines):
+        end = lines.find(b"\n", at) + 1 or len(lines)
+        if lines[at:end].strip():
+            return lines[end:], False
+        at = end
+    return b"", True
 
 
 def texts(lines: bytes) -> pa.Array:

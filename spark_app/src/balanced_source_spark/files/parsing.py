@@ -14,13 +14,10 @@ import pyarrow.csv
 import pyarrow.json
 
 from balanced_source.connectors.files import Format
-from balanced_source_spark.files.lines import texts
+from balanced_source_spark.files.lines import BYTE_ORDER_MARK, texts
 from balanced_source_spark.files.options import FileReadOptions
 
 Parse = Callable[[bytes], pa.Table]
-
-_MARK: Final = b"\xef\xbb\xbf"
-"""Byte order mark, with which some programs begin files."""
 
 _BLANKS: Final = rb"[ \t\r\xef\xbb\xbf]*"
 _FIRST_NULL: Final = re.compile(_BLANKS + rb"null")
@@ -161,7 +158,7 @@ class Parser:
 
     def _is_blank(self, lines: bytes) -> bool:
         """Return whether lines have no record."""
-        text = lines.removeprefix(_MARK)
+        text = lines.removeprefix(BYTE_ORDER_MARK)
         if self.read.kind is not Format.CSV:
             return not text.strip()
         # Nothing but separators is a record of empty values.

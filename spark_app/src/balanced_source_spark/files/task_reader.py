@@ -26,7 +26,13 @@ from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.ddl import columns_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.columnar import avro, orc, parquet
-from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed
+from balanced_source_spark.files.lines import (
+    BYTE_ORDER_MARK,
+    LineTooLongError,
+    behind_header,
+    chunks,
+    streamed,
+)
 from balanced_source_spark.files.option_names import METADATA
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser
@@ -133,15 +139,12 @@ class FilesTaskReader:
             found = streamed(pa.CompressedInputStream(opened, compression))
         else:
             return
-        has_header = (
-            self.read_options.header and self.read_options.kind is Format.CSV and start == 0
-        )
+        read = self.read_options
+        is_header_next = read.header and read.kind is Format.CSV and start == 0
         for number, lines in enumerate(found):
-            body = (
-                lines[lines.find(b"\n") + 1 or len(lines) :]
-                if has_header and number == 0
-                else lines
-            )
+            body = lines.removeprefix(BYTE_ORDER_MARK) if start == number == 0 else lines
+            if is_header_next:
+                body, is_header_next = behind_header(body)
             if body:
                 yield from self._parser.tables(body)
 
