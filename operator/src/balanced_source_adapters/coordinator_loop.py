@@ -39,6 +39,7 @@ from balanced_source.errors import (
     ConnectorError,
     RefusedDiscoveryError,
     StateConflictError,
+    StateError,
     contained,
 )
 from balanced_source.names import capitalised
@@ -382,10 +383,10 @@ class CoordinatorLoop:
 
 def why_failed(error: Exception) -> str:
     """Return the sentence about what keeps a coordinator from deciding, for people."""
-    if isinstance(error, ConnectorError | ConnectorContractError):
-        return str(error)
     if isinstance(error, StateConflictError):
         return f"another query or process keeps its state in the same place: {error}"
+    if isinstance(error, ConnectorError | ConnectorContractError | StateError):
+        return str(error)
     return f"the coordinator failed: {error!r}. Please report this as a bug"
 
 

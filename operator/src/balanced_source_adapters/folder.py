@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from balanced_source.errors import StateConflictError
+from balanced_source.errors import StateConflictError, StateError
 from balanced_source.names import checked_label
 
 
@@ -72,8 +72,15 @@ class FolderStore:
         self._known: str | None = None
 
     def read(self) -> str | None:
-        """What is stored; None if nothing is."""
-        self._known = read_text(self._path)
+        """What is stored; None if nothing is.
+
+        Raises:
+            StateError: it cannot be read.
+        """
+        try:
+            self._known = read_text(self._path)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
         return self._known
 
     def swap(self, text: str) -> None:
@@ -81,7 +88,14 @@ class FolderStore:
 
         Raises:
             StateConflictError: someone has.
+            StateError: it cannot be stored.
         """
+        try:
+            self._swap(text)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+
+    def _swap(self, text: str) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(self._path):
             if read_text(self._path) != self._known:
@@ -90,6 +104,13 @@ class FolderStore:
                 )
             write_atomically(self._path, text)
             self._known = text
+
+
+def _unusable(path: Path, error: OSError) -> StateError:
+    return StateError(
+        f"the stored state {path} cannot be used: {error.strerror or error}. Name a folder that"
+        " this process may write into, and that has room"
+    )
 
 
 @contextmanager

@@ -61,3 +61,15 @@ def test_a_state_that_was_used_before_is_needed_again(
         checkpoint.run()
     checkpoint.run(stateDir=str(tmp_path / "state"))
     assert checkpoint.lines == Counter({"1": 100, "2": 1})
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_state_folder_that_cannot_be_used_is_named(
+    checkpoint: Checkpoint, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+
+    with pytest.raises(
+        BalancedSourceError, match=r"the stored state .*file.* cannot be used: Not a"
+    ):
+        checkpoint.run(stateDir=str(tmp_path / place))
