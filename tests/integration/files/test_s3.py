@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from balanced_source.api import Caller
 from balanced_source.connectors.files import FilesSource, Format, Store
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.connector import FilesConnector, listed
 from balanced_source_adapters.files.file_store import FileStore
@@ -157,6 +158,22 @@ def test_mistakes_are_reported(bucket: Bucket) -> None:
         bucket.listed(f"s3://{BUCKET}/in", store=Store(secret="other"))  # noqa: S106 - a name
     with pytest.raises(DiscoveryError, match=r"nowhere.*(does not exist|cannot list)|cannot list"):
         bucket.listed("s3://nowhere/in")
+
+
+def test_an_empty_object_may_stand_for_a_folder(bucket: Bucket) -> None:
+    bucket.write("marked/a.txt", b"one\n")
+    httpx2.put(f"{bucket.store.endpoint}/{BUCKET}/marked", content=b"").raise_for_status()
+
+    rows = bucket.rows(bucket.listed(f"s3://{BUCKET}/marked"))
+
+    assert [row["value"] for row in rows] == ["one"]
+
+
+def test_an_object_with_an_illegal_name_is_named(bucket: Bucket) -> None:
+    httpx2.put(f"{bucket.store.endpoint}/{BUCKET}/odd/a//b", content=b"x").raise_for_status()
+
+    with pytest.raises(RefusedDiscoveryError, match=r'"odd/a//b" contained.*Rename this object'):
+        bucket.listed(f"s3://{BUCKET}/odd")
 
 
 def test_listing_can_begin_after_a_name(bucket: Bucket) -> None:

@@ -44,10 +44,13 @@ _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 _VOLATILE: Final = re.compile(r"\?\S*| in [\d.]+(?:s|ms|µs|ns)\b|\s*<\?xml.*|\s*\{.*")
 """What an error must not say: queries, which may hold a signature, and what differs each time."""
 
-_ILLEGAL: Final = "path segment"
+ILLEGAL: Final = "path segment"
 """In the text of each error about the name of an object."""
 
-_RENAME: Final = "Rename this object: no part of its name may be empty, a dot or two dots"
+RENAME: Final = (
+    "Rename this object: no part of its name may be empty, a dot or two dots, or have control"
+    " characters"
+)
 
 ClientOf = Callable[[str], "ObjectStore"]
 
@@ -159,7 +162,7 @@ def explained(what: str) -> Iterator[None]:
         raise FileNotFoundError(f"{what}: it does not exist") from None
     except (BaseError, OSError, ValueError) as error:
         reason = _reason(error)
-        advice = _RENAME if _ILLEGAL in reason else "Check bucket, endpoint and credentials"
+        advice = RENAME if ILLEGAL in reason else "Check bucket, endpoint and credentials"
         raise OSError(f"{what}: {reason}. {advice}") from None
 
 

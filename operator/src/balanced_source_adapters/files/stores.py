@@ -19,9 +19,14 @@ from balanced_source.connectors.files import (
     place_of,
 )
 from balanced_source.connectors.files.places import SCHEMES
-from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.errors import (
+    DiscoveryError,
+    RefusedDiscoveryError,
+    TransientDiscoveryError,
+)
 from balanced_source.names import shown
 from balanced_source_adapters.files.azure import azure_store
+from balanced_source_adapters.files.cloud import ILLEGAL, RENAME
 from balanced_source_adapters.files.file_store import FileStore, keys_of, not_installed
 from balanced_source_adapters.files.gcs import gcs_store
 from balanced_source_adapters.files.hdfs import hdfs_store
@@ -131,7 +136,9 @@ class S3Store(FileStore):
             raise _unlistable(base, error) from error
         if info.type is FileType.File:
             yield _object(info)
-            return
+            # An empty object may stand for a folder, as some clients of Hadoop mark them.
+            if info.size:
+                return
         bucket, _, prefix = base.partition("/")
         yield from self._below(bucket, prefix, after.removeprefix(f"{bucket}/") or None)
 
@@ -166,8 +173,10 @@ class S3Store(FileStore):
         return self._filesystem.open_input_file(path)
 
 
-def _unlistable(base: str, error: Exception) -> TransientDiscoveryError:
+def _unlistable(base: str, error: Exception) -> DiscoveryError:
     why = str(error).partition("\n")[0] or type(error).__name__
+    if ILLEGAL in why:
+        return RefusedDiscoveryError(f"cannot list s3://{base}: {why}. {RENAME}", scope="files")
     return TransientDiscoveryError(
         f"cannot list s3://{base}: {why}. Check bucket, region, endpoint and credentials",
         scope="files",
