@@ -194,7 +194,7 @@ FULL_KINESIS: Final[dict[str, Any]] = {
     },
     "source": {
         "kinesis": {
-            "streams": ["orders", "arn:aws:kinesis:eu-west-1:123456789012:stream/orders"],
+            "streams": ["orders", "arn:aws:kinesis:eu-west-1:123456789012:stream/sales"],
             "region": "eu-west-1",
             "endpoint": "https://kinesis.example.org:4567",
             "secret": "streams",

@@ -71,6 +71,10 @@ def test_times(text: str) -> None:
         ({"streams": " "}, "streams: is missing"),
         ({"streams": "a/b"}, "neither the name nor the ARN"),
         ({"streams": "a,a"}, "twice"),
+        (
+            {"streams": "a,arn:aws:kinesis:eu-west-1:123456789012:stream/a"},
+            "twice, as a and arn:.*stream/a: remove one, or use the ARNs",
+        ),
         ({"kinesisEndpoint": "ftp://x"}, "expected an http or https URL"),
         ({"kinesisSecret": "../x"}, "not a valid name"),
         ({"onDataLoss": "ignore"}, "onDataLoss"),
@@ -147,6 +151,10 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
     ("given", "message"),
     [
         ({"streams": ["orders", "orders"]}, r"source\.kinesis\.streams: names a stream twice"),
+        (
+            {"streams": ["arn:aws:kinesis:eu-west-1:123456789012:stream/orders", "orders"]},
+            r"source\.kinesis\.streams: names a stream twice, as orders and arn",
+        ),
         ({"streams": ["a/b"]}, "the name or the ARN of a stream, not 'a/b'"),
         ({"discoveryInterval": "10ms"}, "discoveryInterval: must be at least 1s"),
         (

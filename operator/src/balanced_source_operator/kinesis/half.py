@@ -7,6 +7,7 @@ from balanced_source.connectors.kinesis import (
     StartAt,
     StartWords,
     checked_start,
+    named_twice,
 )
 from balanced_source.durations import seconds
 from balanced_source.errors import InvalidSpecError
@@ -39,8 +40,8 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
     def to_source(
         self, spec: KinesisSpec, common: Common, texts: Texts, *, field: str
     ) -> KinesisSource:
-        if len(set(spec.streams)) < len(spec.streams):
-            raise InvalidSpecError("names a stream twice: remove one", field=f"{field}.streams")
+        if why := named_twice(spec.streams):
+            raise InvalidSpecError(why, field=f"{field}.streams")
         check_endpoint(spec.endpoint, field=f"{field}.endpoint")
         interval = seconds(spec.discovery_interval)
         if interval < 1:

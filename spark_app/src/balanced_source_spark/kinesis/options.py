@@ -16,6 +16,7 @@ from balanced_source.connectors.kinesis import (
     StartAt,
     StartWords,
     checked_start,
+    named_twice,
 )
 from balanced_source.names import checked_object, shown
 from balanced_source_spark.contract.option_table import rejected
@@ -60,8 +61,8 @@ def _streams(options: Mapping[str, str]) -> tuple[str, ...]:
     for name in names:
         if not STREAM.match(name):
             raise rejected("streams", f"{shown(name)} is neither the name nor the ARN of a stream")
-    if len(set(names)) < len(names):
-        raise rejected("streams", "names a stream twice")
+    if why := named_twice(names):
+        raise rejected("streams", why)
     return names
 
 

@@ -19,6 +19,7 @@ from balanced_source.connectors.kinesis.source import (
     ListShards,
     discovered,
     first_splits,
+    named_twice,
 )
 from balanced_source.connectors.kinesis.split import END, ShardSplit, split_of
 from balanced_source.connectors.kinesis.start import (
@@ -50,5 +51,6 @@ __all__ = [
     "checked_start",
     "discovered",
     "first_splits",
+    "named_twice",
     "split_of",
 ]

@@ -1,6 +1,6 @@
 """Kinesis streams as a source: what is read, as values. Scopes of discovery are the streams."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,6 +159,22 @@ class KinesisSource(
         self, context: SplitEnumeratorContext[ShardSplit], state: DiscoveryState[ShardSplit]
     ) -> ShardEnumerator:
         return ShardEnumerator(context, self, state)
+
+
+def named_twice(streams: Sequence[str]) -> str:
+    """Return what is wrong with names and ARNs that may mean the same stream; empty if nothing is.
+
+    Each record of such a stream would be delivered twice.
+    """
+    if len(set(streams)) < len(streams):
+        return "names a stream twice: remove one"
+    by_arn = {stream.rpartition("/")[2]: stream for stream in streams if stream.startswith("arn:")}
+    if both := sorted(by_arn.keys() & set(streams)):
+        return (
+            f"names a stream twice, as {both[0]} and {by_arn[both[0]]}: remove one, or use the ARNs"
+            " of both if they are different streams"
+        )
+    return ""
 
 
 def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list[ShardSplit]:
