@@ -280,11 +280,13 @@ class HostRuntime(HostReporter):
     def is_finished(self, offset: StreamOffset) -> bool:
         """Whether everything there will ever be is delivered, and the report of that is written."""
         with self._lock:
-            if (
-                self._host is None
-                or self._seen.assignment is None
-                or not is_finished(offset, self._seen.assignment)
-            ):
+            host, seen = self._host, self._seen.assignment
+            if host is None or seen is None:
+                return False
+            # An older one tells the end that the former query had: there may be more by now.
+            if seen.incarnations.get(self._name) != host.incarnation:
+                return False
+            if not is_finished(offset, seen):
                 return False
             # The operator learns of the end by this report alone: the query must not end before it.
             report = self._reported

@@ -1,12 +1,20 @@
 """Queries of files that are started again and again, as Spark calls them, without its JVM."""
 
+import itertools
+import threading
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import BalancedSourceError
+from balanced_source_adapters.folder import FolderStore
+from balanced_source_spark.host_runtime import HostRuntime
 from support.files_checkpoint import Checkpoint
+
+LOOKS = 20
+"""Looks for the end of the source, until a state is stored."""
 
 
 @pytest.fixture
@@ -61,6 +69,33 @@ def test_a_state_that_was_used_before_is_needed_again(
         checkpoint.run()
     checkpoint.run(stateDir=str(tmp_path / "state"))
     assert checkpoint.lines == Counter({"1": 100, "2": 1})
+
+
+def test_the_end_that_a_former_query_had_is_not_the_end_of_this_one(
+    checkpoint: Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slow disk delays the assignment of this query: until then, there is the former one."""
+    folder = str(tmp_path / "state")
+    for _ in range(2):  # the second run adopts the epoch in which nothing is left
+        checkpoint.run(stateDir=folder)
+    checkpoint.write("c", ["3"], at=1_700_000_002)
+    has_looked, looks = threading.Event(), itertools.count()
+    swap, is_finished = FolderStore.swap, HostRuntime.is_finished
+
+    def slow(store: FolderStore, text: str) -> None:
+        has_looked.wait(20)
+        swap(store, text)
+
+    def noted(runtime: HostRuntime, offset: StreamOffset) -> bool:
+        if next(looks) > LOOKS:
+            has_looked.set()
+        return is_finished(runtime, offset)
+
+    monkeypatch.setattr(FolderStore, "swap", slow)
+    monkeypatch.setattr(HostRuntime, "is_finished", noted)
+    checkpoint.run(stateDir=folder, startTimeoutSeconds="20")
+
+    assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1})
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
