@@ -254,3 +254,33 @@ def test_sources_wait_in_the_order_in_which_they_came() -> None:
         assert not slots.take(source(5), lambda: None)
 
     played(play)
+
+
+def test_a_source_that_gives_up_its_turn_wakes_the_next_one() -> None:
+    slots, woken = RestartSlots(limit=1), list[int]()
+
+    async def play(_: Story) -> None:
+        for number in (1, 2, 3):
+            slots.take(source(number), lambda number=number: woken.append(number))
+        slots.release(source(1))
+        assert woken == [2]
+
+        slots.release(source(2))
+        assert woken == [2, 3], "it was woken, and does not want to restart any more"
+        slots.release(source(9))
+        assert woken == [2, 3], "a source that neither has a slot nor waits frees nothing"
+        assert slots.take(source(3), lambda: None)
+
+    played(play)
+
+
+def test_a_source_that_stops_waiting_while_no_slot_is_free_wakes_no_other_one() -> None:
+    slots, woken = RestartSlots(limit=1), list[int]()
+
+    async def play(_: Story) -> None:
+        for number in (1, 2, 3):
+            slots.take(source(number), lambda number=number: woken.append(number))
+        slots.release(source(2))
+        assert woken == []
+
+    played(play)

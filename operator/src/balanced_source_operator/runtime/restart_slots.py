@@ -51,9 +51,10 @@ class RestartSlots:
 
     def release(self, source: Identity) -> None:
         """Give back the slot of a source, and its place in the queue; wakes those that are next."""
-        self._waiting.pop(source, None)
-        # Nothing became free, so no one needs to be woken.
-        if self._taken.pop(source, None) is None:
+        had_slot = self._taken.pop(source, None) is not None
+        # A source may be woken and not need a restart any more. Then it is the turn of the next
+        # one, which would otherwise ask again only at its next resync.
+        if self._waiting.pop(source, None) is None and not had_slot:
             return
         for wake in list(self._waiting.values())[: max(0, self.limit - len(self._taken))]:
             wake()
