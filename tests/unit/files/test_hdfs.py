@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -48,14 +49,39 @@ def test_files_are_listed_folder_by_folder(store: HdfsStore, tmp_path: Path) -> 
         store.open(str(tmp_path / "nothing"))
 
 
-def test_a_name_node_that_does_not_answer_is_named() -> None:
+def test_a_folder_that_vanishes_while_it_is_listed_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "one").write_text("one")
+
+    class Vanishing:
+        def get_file_info(self, asked: Any) -> Any:
+            found = fs.LocalFileSystem().get_file_info(asked)
+            if isinstance(asked, fs.FileSelector) and (tmp_path / "gone").exists():
+                (tmp_path / "gone").rmdir()
+            return found
+
+    vanishing: Any = Vanishing()
+    found = list(HdfsStore(vanishing, "n:8020").walk(str(tmp_path)))
+    assert [file.path for file in found] == [str(tmp_path / "one")]
+
+
+def test_a_file_without_a_time_counts_as_the_oldest() -> None:
+    info = SimpleNamespace(type=fs.FileType.File, mtime_ns=None, size=3)
+    timeless: Any = SimpleNamespace(get_file_info=lambda _: info)
+    assert HdfsStore(timeless, "n:8020").stat("/in") == File(0, "/in", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("no route\nat Java", "no route"), ("", "OSError")], ids=["text", "no text"]
+)
+def test_a_name_node_that_does_not_answer_is_named(text: str, says: str) -> None:
     class Silent:
         def get_file_info(self, _: str) -> Any:
-            raise OSError("no route\nat Java")
+            raise OSError(text)
 
     silent: Any = Silent()
     with pytest.raises(
-        TransientDiscoveryError, match=r"^cannot list hdfs://n:8020/in: no route\. Check the name"
+        TransientDiscoveryError, match=rf"^cannot list hdfs://n:8020/in: {says}\. Check the name"
     ):
         list(HdfsStore(silent, "n:8020").walk("/in"))
 
