@@ -1,10 +1,12 @@
 """Whether a host hands its splits over before it restarts, and for how long it may."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
+from balanced_source.coordinator.state import Revocation
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.restarts import FIRST_MICRO_BATCH, SECOND_APPLICATION
 from balanced_source_operator.runtime import hand_over as module
@@ -118,8 +120,47 @@ def test_a_host_in_its_first_micro_batch_hands_its_splits_over_after_that(clock:
         hand_over.note_end(known={"0", "1"}, present={"0", "1"})
 
     assert held == [FIRST_MICRO_BATCH, FIRST_MICRO_BATCH, None]
-    assert hand_over.begin("0", fresh, others=()) is None
-    assert hand_over.begin("0", replace(fresh, owners={("b",): 1}), others=("1",)) is None
+
+
+def test_a_new_restart_waits_again_for_the_first_micro_batch(clock: Clock) -> None:
+    hand_over = HandOver(60.0, lambda: None)
+    fresh = replace(STATE, hosts={**STATE.hosts, "0": FRESH}, owners={("a",): 0})
+    assert hand_over.begin("0", fresh, others=("1",)) == FIRST_MICRO_BATCH
+    for turns_without_a_restart in range(2):
+        clock.now += 30 * turns_without_a_restart
+        hand_over.note_turn()
+        hand_over.note_end(known={"0", "1"}, present={"0", "1"})
+    clock.now += 30
+
+    assert hand_over.begin("0", fresh, others=("1",)) == FIRST_MICRO_BATCH
+
+
+def held_in_first_micro_batch(
+    *, others: tuple[str, ...] = ("1",), owner: int = 1, leaving: str | None = None
+) -> bool:
+    """Whether host 0, which has completed no micro-batch, waits for it.
+
+    Args:
+        others: hosts beside it.
+        owner: reader that has the only split.
+        leaving: host that lets go of another split; None if there is none.
+    """
+    split: Any = None
+    revoking = {} if leaving is None else {("b",): Revocation(host=leaving, epoch=4, split=split)}
+    state = replace(
+        STATE, hosts={**STATE.hosts, "0": FRESH}, owners={("a",): owner}, revoking=revoking
+    )
+    return HandOver(60.0, lambda: None).begin("0", state, others=others) == FIRST_MICRO_BATCH
+
+
+def test_a_host_waits_for_its_first_micro_batch_if_it_gets_splits_that_another_one_can_read() -> (
+    None
+):
+    assert held_in_first_micro_batch(owner=0)
+    assert held_in_first_micro_batch(leaving="1")
+    assert not held_in_first_micro_batch(owner=0, others=())
+    assert not held_in_first_micro_batch()
+    assert not held_in_first_micro_batch(leaving="0")
 
 
 @pytest.mark.parametrize("silent", ["0", "1"])
@@ -157,6 +198,15 @@ def test_a_host_is_wanted_again_when_its_application_is_gone() -> None:
     assert hand_over.host is None
 
 
+def test_a_host_that_need_not_restart_any_more_is_wanted_again() -> None:
+    hand_over = HandOver(60.0, lambda: None)
+    hand_over.begin("0", STATE, others=("1",))
+
+    hand_over.note_turn()
+    hand_over.note_end(known={"0", "1"}, present={"0", "1"})
+    assert hand_over.roll == STEADY
+
+
 MEMBERS = {"0": ACTIVE, "1": ACTIVE}
 
 
@@ -165,6 +215,7 @@ MEMBERS = {"0": ACTIVE, "1": ACTIVE}
     [
         (STEADY, ("0", "1"), MEMBERS, ("0", "1")),
         (STEADY, ("0",), MEMBERS, ("0",)),
+        (STEADY, ("0", "1"), {"0": LOST, "1": ACTIVE, "2": ACTIVE}, ("0", "1")),
         (Roll(away="0"), ("0", "1"), MEMBERS, ("1",)),
         (Roll(second="1"), ("0",), {"0": ACTIVE}, ("0", "1")),
         (Roll(away="0", second="1"), ("0",), MEMBERS, ("1",)),
@@ -177,6 +228,7 @@ MEMBERS = {"0": ACTIVE, "1": ACTIVE}
     ids=[
         "as asked",
         "one fewer",
+        "one fewer while another one is lost",
         "one away",
         "a second one",
         "the second one only",
@@ -206,7 +258,10 @@ def test_a_second_host_takes_over_when_it_has_completed_a_micro_batch() -> None:
 
     fresh = replace(STATE, hosts={"0": ACTIVE, "1": FRESH})
     assert hand_over.begin("0", fresh, others=(), second="1") == SECOND_APPLICATION
+    hand_over.note_end(known={"0", "1"}, present={"0", "1"})
     assert hand_over.roll == Roll(second="1"), "it has registered, and shown nothing yet"
 
-    assert hand_over.begin("0", STATE, others=(), second="1") == SECOND_APPLICATION
+    first = replace(ACTIVE, report=replace(REPORT, epoch=1), addressed_epoch=1)
+    reads = replace(STATE, hosts={"0": ACTIVE, "1": first})
+    assert hand_over.begin("0", reads, others=(), second="1") == SECOND_APPLICATION
     assert hand_over.roll == Roll(away="0", second="1")
