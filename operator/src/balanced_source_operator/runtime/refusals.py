@@ -130,7 +130,6 @@ class ReportingApi:
     def _clear(self, key: _Key) -> None:
         if self._since.pop(key, None) is not None:
             self._problems.clear(key)
-            self._keep_until.pop(key, None)
 
 
 def _problem(verb: str, kind: ResourceKind, name: str, error: RefusedError) -> Problem:

@@ -1,0 +1,100 @@
+"""How the task of a source waits for its next turn, and what ends it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from balanced_source.documents.report import HostReport
+from balanced_source_operator.controller.liveness import ALIVE, Pulses
+from balanced_source_operator.runtime.rest import rest, unless_ended
+from support import virtual_time
+
+REPORT = HostReport(incarnation=1, sequence=1)
+
+
+class Scene:
+    """A source whose driver has just reported."""
+
+    def __init__(self) -> None:
+        self.event, self.pulses = asyncio.Event(), Pulses()
+        self.report()
+
+    def report(self, sequence: int = 1) -> None:
+        self.pulses.look("0", replace(REPORT, sequence=sequence), now=virtual_time.clock())
+
+    async def rested(self, pause: float) -> float:
+        """Return the seconds for which the source rests."""
+        begin = virtual_time.clock()
+        await rest(pause, self.event, self.pulses)
+        return virtual_time.clock() - begin
+
+
+def test_a_source_rests_until_its_time_is_up() -> None:
+    async def play() -> None:
+        assert await Scene().rested(20.0) == 20.0
+
+    virtual_time.run(play())
+
+
+def test_other_tasks_run_even_if_a_source_does_not_rest() -> None:
+    async def play() -> None:
+        ran: list[bool] = []
+        asyncio.get_running_loop().call_soon(ran.append, True)
+        await Scene().rested(0.0)
+        assert ran
+
+    virtual_time.run(play())
+
+
+def test_a_source_that_is_woken_rests_no_longer() -> None:
+    async def play() -> None:
+        scene = Scene()
+        asyncio.get_running_loop().call_later(5.0, scene.event.set)
+        assert await scene.rested(20.0) == 5.0
+
+    virtual_time.run(play())
+
+
+def test_a_driver_that_falls_silent_ends_the_rest() -> None:
+    async def play() -> None:
+        scene = Scene()
+        assert await scene.rested(100.0) == ALIVE
+        assert await scene.rested(100.0) == 100.0, "its silence is known"
+
+    virtual_time.run(play())
+
+
+def test_a_driver_that_has_reported_meanwhile_ends_no_rest() -> None:
+    async def play() -> None:
+        scene = Scene()
+        asyncio.get_running_loop().call_later(20.0, scene.report, 2)
+        assert await scene.rested(100.0) == 20.0 + ALIVE
+
+    virtual_time.run(play())
+
+
+def test_a_cancelled_task_ends_and_an_error_of_a_connector_does_not_end_it() -> None:
+    async def play() -> None:
+        error = ValueError("of a connector")
+        assert unless_ended(error) is error
+        cancelled = asyncio.CancelledError()
+        assert unless_ended(cancelled) is cancelled, "the task itself was not cancelled"
+        with pytest.raises(GeneratorExit):
+            unless_ended(GeneratorExit())
+
+    async def cancelled() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError as error:
+            unless_ended(error)
+
+    async def stopped() -> None:
+        task = asyncio.create_task(cancelled())
+        await asyncio.sleep(1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    virtual_time.run(play())
+    virtual_time.run(stopped())
