@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -105,6 +106,22 @@ async def test_the_operator_lends_its_own_identity_to_no_source() -> None:
     assert str(refusal).startswith("shelf can be listed only by a process of its owner: connector")
     assert (refusal.reason, refusal.scope) == (Reason.NEEDS_OWNER, "shelf")
     assert scene.pool.lanes == []
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutScope(AsyncCall):
+    """A call about the whole source."""
+
+
+@pytest.mark.parametrize("identity", [DriverOnly(), NamedSecrets(("library",))])
+async def test_a_refused_call_without_a_scope_is_about_the_source(identity: object) -> None:
+    scene = Scene(identity, error=RefusedError("forbidden", status=403))
+
+    result = await scene.ask(WithoutScope())
+
+    assert isinstance(result, CallFailure)
+    assert str(result.error).startswith("the source")
+    assert result.error.scope == ""
 
 
 async def test_an_alarm_asks_no_one() -> None:

@@ -86,6 +86,15 @@ def test_a_late_event_of_a_former_source_does_not_hide_its_successor() -> None:
     assert scene.calls == [(None, "orders", "9")]
 
 
+def test_a_deletion_may_carry_the_version_that_was_seen_last() -> None:
+    scene = Scene()
+    scene.sees("ADDED", "orders", 5)
+    scene.sees("DELETED", "orders", 5)
+    scene.labels("jobs", is_served=True)
+
+    assert scene.calls == []
+
+
 class Shards:
     """Two operators that serve one cluster, and the label of the only namespace.
 

@@ -83,7 +83,7 @@ class CallRunner:
         match self._connector.identity_of(call):
             case NamedSecrets(names):
                 # Before each call: a Secret that has changed takes effect without a restart.
-                await self._load_secrets(names, scope or "")
+                await self._load_secrets(names, scope)
             case DriverOnly():
                 if self.driver is None:
                     raise self._refused(scope)
@@ -103,12 +103,12 @@ class CallRunner:
             reason=Reason.NEEDS_OWNER,
         )
 
-    async def _load_secrets(self, names: tuple[str, ...], scope: str) -> None:
+    async def _load_secrets(self, names: tuple[str, ...], scope: str | None) -> None:
         try:
             await self._secrets.load(names)
         except KubernetesError as error:
             raise RefusedDiscoveryError(
-                f"{scope}: cannot read its Secrets: {error}",
-                scope=scope,
+                f"{scope or 'the source'}: cannot read its Secrets: {error}",
+                scope=scope or "",
                 reason=Reason.SECRET_NOT_READABLE,
             ) from error

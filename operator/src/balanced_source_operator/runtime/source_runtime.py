@@ -422,7 +422,7 @@ class SourceRuntime:
             pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
             is_finished=enumerator.is_finished() if enumerator is not None else False,
             discovery=discovery_errors(coordinator),
-            losses=known_losses(coordinator, self._desired, self._problems),
+            losses=known_losses(coordinator, self._problems),
             problems=tuple(self._problems),
             application=self._decision,
             hosts=self._decisions,
