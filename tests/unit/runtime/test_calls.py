@@ -1,6 +1,8 @@
 """Calls of an enumerator: whose identity they use, and what a call that cannot be made becomes."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -108,7 +110,7 @@ async def test_the_operator_lends_its_own_identity_to_no_source() -> None:
     assert scene.pool.lanes == []
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WithoutScope(AsyncCall):
     """A call about the whole source."""
 
@@ -122,6 +124,18 @@ async def test_a_refused_call_without_a_scope_is_about_the_source(identity: obje
     assert isinstance(result, CallFailure)
     assert str(result.error).startswith("the source")
     assert result.error.scope == ""
+
+
+async def test_nothing_of_a_finished_call_is_kept() -> None:
+    scene, call = Scene(NamedSecrets(("library",))), WithoutScope()
+    kept = weakref.ref(call)
+
+    await scene.ask(call)
+    del call
+    await asyncio.sleep(0)
+    gc.collect()
+
+    assert kept() is None
 
 
 async def test_an_alarm_asks_no_one() -> None:

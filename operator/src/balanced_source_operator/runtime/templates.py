@@ -53,7 +53,7 @@ class TemplateCheck:
             conf={},
         )
         templates = {role: manifest["spec"][role]["template"] for role in ("driver", "executor")}
-        key = json.dumps(templates, sort_keys=True)
+        key = json.dumps(templates)
         if key == self._accepted:
             return
         for role, template in templates.items():
