@@ -141,7 +141,7 @@ class HostLosses:
         ]
         left += [since + self._after - now for since in self._unheard.values()]
         left.append(self._quiet_since() + QUIET - now)
-        return min((seconds for seconds in left if seconds > 0), default=None)
+        return min((seconds for seconds in left if 0 < seconds < math.inf), default=None)
 
     def _quiet_since(self) -> float:
         """Since when no driver was heard although applications run; infinity if none runs."""
