@@ -37,6 +37,12 @@ def test_executors_are_asked_for_before_and_given_back_after(
     assert step == expected
 
 
+def test_one_executor_stays_while_no_number_of_readers_is_known() -> None:
+    step = next_step(wanted=0, adopted=0, executors=2, slots=1, is_elastic=False)
+
+    assert step == ExecutorStep(surplus=1, ready=2)
+
+
 def test_dynamic_allocation_is_left_alone() -> None:
     assert next_step(wanted=9, adopted=1, executors=1, slots=1, is_elastic=True) == ExecutorStep(
         ready=9
@@ -59,6 +65,7 @@ def test_a_smaller_parallelism_and_the_first_one_do_not_wait(tmp_path: Path) -> 
     gate = AdoptionGate(Board(tmp_path))
 
     assert gate(adopted=4, wanted=2)
+    assert gate(adopted=4, wanted=4)
     assert gate(adopted=0, wanted=4)
     assert AdoptionGate(None)(adopted=1, wanted=9)
 
@@ -128,7 +135,8 @@ class Cluster:
         spark = SimpleNamespace(_jsc=java_context, _jvm=jvm, getConf=lambda: self._conf)
         return SimpleNamespace(sparkContext=spark)
 
-    def _request(self, total: int, _local: int, _tasks: object) -> None:
+    def _request(self, total: int, local: int, _tasks: object) -> None:
+        assert local == 0, "no task prefers a place"
         self.calls.append(total)
         self.target = total
 
@@ -157,7 +165,8 @@ class JavaList(list[str]):
 class InThisThread:
     """A thread that runs at once."""
 
-    def __init__(self, *, target: Callable[[], None], **_: object) -> None:
+    def __init__(self, *, target: Callable[[], None], name: str, daemon: bool) -> None:
+        assert daemon, f"the process would wait for {name}"
         self.start = target
 
 
@@ -186,7 +195,9 @@ def state(
     return set_it
 
 
-def test_missing_executors_are_requested_once(board: Board) -> None:
+def test_missing_executors_are_requested_once(
+    board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
     cluster = Cluster(CORES)
     waiting = state(cluster, board, 5, 2, ["1"])
 
@@ -194,9 +205,52 @@ def test_missing_executors_are_requested_once(board: Board) -> None:
 
     assert cluster.calls == [3, 4]
     assert board.read("ready") == 2
+    assert capsys.readouterr().out.count("asking for executors") == 2
 
 
-def test_the_newest_executors_are_given_back_once(board: Board) -> None:
+def test_nothing_is_requested_before_the_planning_process_has_posted_a_number(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Waking(threading.Event):
+        waits = 0
+
+        def wait(self, timeout: float | None = None) -> bool:
+            Waking.waits += 1
+            if Waking.waits == 3:
+                board.post("wanted", 5)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(executors.threading, "Event", Waking)
+    cluster = Cluster(CORES)
+
+    cluster.run(board, lambda: None)
+
+    assert cluster.calls == [3]
+    assert Waking.waits == 4
+
+
+def test_the_number_of_executors_is_posted_when_it_changes(
+    board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posted: list[str] = []
+    post = Board.post
+
+    def recorded(board: Board, name: str, number: int) -> None:
+        posted.append(name)
+        post(board, name, number)
+
+    monkeypatch.setattr(Board, "post", recorded)
+    cluster = Cluster(CORES)
+    enough = state(cluster, board, 4, 4, ["1", "2"])
+
+    cluster.run(board, enough, enough, state(cluster, board, 4, 4, ["1", "2", "3"]))
+
+    assert posted.count("executors") == 2
+
+
+def test_the_newest_executors_are_given_back_once(
+    board: Board, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Ended ones stay listed for a while."""
     cluster = Cluster(CORES)
     fewer = state(cluster, board, 3, 3, ["8", "11", "10", "9"])
@@ -206,12 +260,14 @@ def test_the_newest_executors_are_given_back_once(board: Board) -> None:
     assert cluster.calls == [["10", "11"], 2]
     assert cluster.target == 2, "Spark replaces one that fails later"
     assert board.read("ready") == 8
+    assert capsys.readouterr().out.count("giving executors back") == 1
 
 
 def test_executors_that_are_still_missing_are_asked_for_once_more(
     board: Board, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executors, "AGAIN", 0.0)
+    monkeypatch.setattr(executors, "time", SimpleNamespace(monotonic=lambda: 5.0))
     cluster = Cluster(CORES)
     fewer = state(cluster, board, 2, 2, ["8", "9"])
     none_left = state(cluster, board, 2, 2, [])
@@ -235,7 +291,7 @@ def test_executors_that_are_still_missing_are_asked_for_once_more(
 def test_a_driver_without_executors_is_told_after_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posted: Mapping[str, int], *, is_told: bool
 ) -> None:
-    board, clock = Board(tmp_path), iter([10.0, 129.0, 131.0])
+    board, clock = Board(tmp_path), iter([10.0, 129.9, 130.0])
     monkeypatch.setattr(executors, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     gate = AdoptionGate(board)
     for name, number in posted.items():
