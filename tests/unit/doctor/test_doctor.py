@@ -144,6 +144,15 @@ async def test_a_namespace_that_no_operator_names(scene: Scene) -> None:
     assert fault.remedy == "Add default to watchNamespaces of a release."
 
 
+async def test_a_label_is_a_remedy_if_one_of_the_operators_looks_at_labels(scene: Scene) -> None:
+    operators = [deployment(name="a", selector="shard=a"), deployment(namespaces="elsewhere")]
+    scene.api.answers[DEPLOYMENTS] = {"items": operators}
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "NamespaceNotServed"
+    assert "kubectl label namespace default" in fault.remedy
+
+
 @pytest.mark.parametrize("others", ["elsewhere", "elsewhere,default"])
 async def test_rights_are_checked_only_of_operators_that_serve_the_namespace(
     scene: Scene, others: str

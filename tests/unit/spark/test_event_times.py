@@ -4,7 +4,7 @@ import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.errors import ContractViolationError
-from balanced_source_spark.journal.event_times import EventTimes
+from balanced_source_spark.journal.event_times import EventTimes, Unaligned
 
 A: SplitId = ("s", "a")
 B: SplitId = ("s", "b")
@@ -72,3 +72,26 @@ def test_records_without_times_are_told(times: EventTimes, split_id: SplitId, wh
 
     with pytest.raises(ContractViolationError, match=where):
         times.known()
+
+
+def test_splits_are_named_in_their_order(times: EventTimes) -> None:
+    for split_id in (B, A):
+        emit(times, split_id, "r", 5)
+    assert list(times.known()) == [A, B]
+
+    for name in ("z", "y"):
+        times.on_split(("s", name))
+        times.on_record("r", None)
+    with pytest.raises(ContractViolationError, match=r"of split \('s', 'y'\)"):
+        times.known()
+
+
+def test_without_alignment_records_pass_as_they_come(taken: list[object]) -> None:
+    times = Unaligned(lambda record, time: taken.append((record, time)))
+    times.on_split(A)
+    times.on_record("a1", None)
+
+    assert taken == [("a1", None)]
+    assert list(times.take()) == []
+    assert times.known() == {}
+    assert not times.kept_back
