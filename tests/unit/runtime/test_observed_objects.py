@@ -132,7 +132,7 @@ def stored(server: FakeKubernetes) -> Observed:
 
 
 @pytest.mark.asyncio
-async def test_a_list_tells_what_is_there_and_what_is_gone(server: FakeKubernetes) -> None:
+async def test_a_refresh_finds_new_objects_and_drops_deleted_ones(server: FakeKubernetes) -> None:
     observed = stored(server)
     observed.note(CONFIG_MAP, "ADDED", {"metadata": identity().metadata("gone") | {"uid": "a"}})
     foreign = identity().metadata("foreign") | {"ownerReferences": []}

@@ -108,7 +108,7 @@ async def test_an_objection_makes_the_spec_invalid_and_is_asked_for_again(
     assert server.names == ["orders-driver"] * 2
 
 
-async def test_an_operator_that_may_not_ask_says_so_and_goes_on(
+async def test_an_operator_that_may_not_ask_logs_it_and_continues(
     server: Server, check: TemplateCheck
 ) -> None:
     server.answer = RefusedError("forbidden", status=403)

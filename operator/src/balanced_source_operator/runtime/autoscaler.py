@@ -74,7 +74,7 @@ class Autoscaler:
         policy = policy_of(desired.spec) if desired is not None else None
         # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_paused:
-            self._memory, self._rivalry, self._is_fight = AutoscalerMemory(), Rivalry(), False
+            self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
             self._decided_from, self._refused, self._seen = None, None, None
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
@@ -160,7 +160,7 @@ class Autoscaler:
 
     async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:
         """Post events for changes of the number of readers, and warn if autoscaling cannot help."""
-        if after is None or after is before:
+        if after is None:
             return
         is_change = before is None or after.readers != before.readers
         is_warning = not after.is_able and (before is None or before.reason != after.reason)

@@ -1,0 +1,247 @@
+"""What the autoscaler does in a turn of its source: when it decides, and what it says."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from balanced_source.documents.report import HostReport
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.liveness import ALIVE
+from balanced_source_operator.kube.port import ConflictError, RefusedError
+from balanced_source_operator.runtime import autoscaler as module
+from balanced_source_operator.runtime.autoscaler import LONGEST_SPACING, Autoscaler
+from balanced_source_operator.runtime.environment import Desired
+from support import virtual_time
+from support.builders import identity, make_spec, source_of
+
+BOUNDS = {"minReaders": 2, "maxReaders": 8}
+
+
+class Scene:
+    """A source with eight splits, its autoscaler, and what that asks of others.
+
+    Attributes:
+        scaled: numbers of readers, before and after.
+        posted: reasons of events, and whether they are warnings.
+        error: raised by the API server instead of a change.
+    """
+
+    def __init__(self) -> None:
+        self.scaled: list[tuple[int, int]] = []
+        self.posted: list[tuple[str, bool]] = []
+        self.error: Exception | None = None
+        self._position, self._sequence = 0, 0
+        self._report: HostReport | None = None
+        api: Any = self
+        self.autoscaler = Autoscaler(api, identity(), api)
+
+    async def scale(self, *_: Any, before: int, after: int) -> None:
+        if self.error is not None:
+            raise self.error
+        self.scaled.append((before, after))
+
+    async def post(self, reason: str, message: str, *, warning: bool) -> None:
+        assert message
+        self.posted.append((reason, warning))
+
+    def report(self, *, lag: int | None, rate: int = 100) -> None:
+        """Each split was read for a second, at this rate."""
+        self._position += rate
+        self._sequence += 1
+        splits = [("s", str(number)) for number in range(8)]
+        self._report = HostReport(
+            incarnation=1,
+            sequence=self._sequence,
+            parallelism=2,
+            heartbeat=virtual_time.clock(),
+            lag=lag,
+            positions=dict.fromkeys(splits, self._position),
+            owners={split: number % 2 for number, split in enumerate(splits)},
+        )
+
+    async def turn(
+        self,
+        parallelism: int = 2,
+        *,
+        bounds: Mapping[str, int] | None = BOUNDS,
+        is_paused: bool = False,
+    ) -> str:
+        """Take a turn; return the reason of the decision."""
+        spec = make_spec(
+            parallelism=parallelism, **({} if bounds is None else {"autoscaling": bounds})
+        )
+        desired = Desired(spec=spec, source=source_of(spec, None))
+        await self.autoscaler.turn(desired, self._report, is_paused=is_paused)
+        return self.reason
+
+    @property
+    def reason(self) -> str:
+        verdict = self.autoscaler.verdict
+        return "" if verdict is None else str(verdict.reason)
+
+    async def read(self, seconds: int, *, lag: int = 0) -> None:
+        """The driver reports each second."""
+        for _ in range(seconds):
+            await asyncio.sleep(1)
+            self.report(lag=lag)
+            await self.turn()
+
+
+def test_a_number_outside_the_bounds_is_changed_before_anything_is_measured() -> None:
+    async def play() -> None:
+        scene = Scene()
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS
+        assert scene.scaled == [(20, 8)]
+        assert scene.posted == [("WithinBounds", False)]
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS
+        assert scene.scaled == [(20, 8)], "the same things are decided once"
+        await scene.turn(30)
+        assert scene.scaled == [(20, 8), (30, 8)]
+        assert len(scene.posted) == 1, "the number of readers is the same"
+
+    virtual_time.run(play())
+
+
+def test_a_conflict_leaves_the_number_to_the_next_turn() -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.error = ConflictError("another number")
+        assert await scene.turn(20) == ""
+        assert scene.posted == []
+        scene.error = None
+        assert await scene.turn(30) == Reason.WITHIN_BOUNDS
+        assert scene.scaled == [(30, 8)]
+
+    virtual_time.run(play())
+
+
+def test_a_refusal_is_told_once_and_tried_again_in_each_turn() -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.error = RefusedError("forbidden", status=403)
+        for _ in range(3):
+            assert await scene.turn(20) == Reason.SCALING_REFUSED
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert (verdict.readers, verdict.is_able) == (8, False)
+        assert set(scene.posted) == {("ScalingRefused", True)}
+
+        scene.error = None
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS
+        assert scene.scaled == [(20, 8)]
+
+    virtual_time.run(play())
+
+
+async def fight(scene: Scene) -> None:
+    """Something else sets the number again and again."""
+    for number in (20, 30, 40, 50):
+        assert scene.reason in ("", Reason.WITHIN_BOUNDS)
+        await scene.turn(number)
+
+
+def test_another_autoscaler_is_told_of_once_and_as_long_as_it_fights() -> None:
+    async def play() -> None:
+        scene = Scene()
+        await fight(scene)
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert (verdict.reason, verdict.is_able) == (Reason.TWO_AUTOSCALERS, False)
+        assert "last to 50, and spec.autoscaling undoes it: 8" in verdict.message
+        posted = [("WithinBounds", False), ("TwoAutoscalers", True)]
+        assert scene.posted == posted
+        assert await scene.turn(60) == Reason.TWO_AUTOSCALERS
+        assert scene.posted == posted
+
+        scene.error = RefusedError("forbidden", status=403)
+        assert await scene.turn(70) == Reason.SCALING_REFUSED, "that is what people have to mend"
+        assert scene.posted[2:] == [("ScalingRefused", True)]
+        scene.error = None
+        assert await scene.turn(8, is_paused=True) == ""
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS
+
+    virtual_time.run(play())
+
+
+def test_a_pause_or_a_spec_without_autoscaling_forgets_what_was_measured() -> None:
+    async def play() -> None:
+        for forgotten in ({"is_paused": True}, {"bounds": None}):
+            scene = Scene()
+            await scene.read(10)
+            assert scene.reason == Reason.WITHIN_TARGET
+            assert await scene.turn(**forgotten) == ""  # type: ignore[arg-type]
+            await asyncio.sleep(1)
+            assert await scene.turn() == Reason.MEASURING, "one sample is no measurement"
+
+    virtual_time.run(play())
+
+
+def test_a_lag_that_is_not_known_is_no_lag_of_zero() -> None:
+    async def play() -> None:
+        scene = Scene()
+        assert await scene.turn() == Reason.LAG_UNKNOWN, "no driver has reported"
+        assert await scene.turn(3) == Reason.LAG_UNKNOWN
+        assert scene.posted == [("LagUnknown", True)]
+        await scene.read(10)
+        assert scene.reason == Reason.WITHIN_TARGET
+        await asyncio.sleep(1)
+        scene.report(lag=None)
+        assert await scene.turn() == Reason.LAG_UNKNOWN
+        assert scene.posted == [("LagUnknown", True)] * 2
+        assert scene.scaled == []
+
+    virtual_time.run(play())
+
+
+def test_a_driver_that_falls_silent_tells_nothing_any_more() -> None:
+    async def play() -> None:
+        scene = Scene()
+        await scene.read(10)
+        await asyncio.sleep(ALIVE - 1)
+        assert await scene.turn() == Reason.WITHIN_TARGET
+        await asyncio.sleep(1)
+        assert await scene.turn() == Reason.LAG_UNKNOWN
+
+        scene.report(lag=0)
+        assert await scene.turn() == Reason.MEASURING
+
+    virtual_time.run(play())
+
+
+def test_a_growing_lag_adds_readers() -> None:
+    async def play() -> None:
+        scene = Scene()
+        for second in range(30):
+            await asyncio.sleep(1)
+            scene.report(lag=20_000 + second * 400)
+            await scene.turn()
+            if scene.scaled:
+                break
+        ((before, after),) = scene.scaled
+        assert before == 2
+        assert after > 2
+        assert scene.posted == [("ScaledUp", False)]
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize(("per_second", "spacing"), [(4, 2.0), (0.001, LONGEST_SPACING)])
+def test_reports_of_many_splits_are_looked_at_less_often(
+    monkeypatch: pytest.MonkeyPatch, per_second: float, spacing: float
+) -> None:
+    monkeypatch.setattr(module, "SPLITS_PER_SECOND", per_second)
+
+    async def play() -> None:
+        scene = Scene()
+        scene.report(lag=0)
+        assert await scene.turn() == Reason.MEASURING
+        await asyncio.sleep(spacing - 0.5)
+        scene.report(lag=None)
+        assert await scene.turn() == Reason.MEASURING, "this report is not looked at"
+        await asyncio.sleep(0.5)
+        scene.report(lag=None)
+        assert await scene.turn() == Reason.LAG_UNKNOWN
+
+    virtual_time.run(play())
