@@ -178,7 +178,7 @@ def test_a_pause_or_a_spec_without_autoscaling_forgets_what_was_measured() -> No
     virtual_time.run(play())
 
 
-def test_a_lag_that_is_not_known_is_no_lag_of_zero() -> None:
+def test_an_unknown_lag_does_not_count_as_zero() -> None:
     async def play() -> None:
         scene = Scene()
         assert await scene.turn() == Reason.LAG_UNKNOWN, "no driver has reported"
@@ -228,7 +228,7 @@ def test_a_growing_lag_adds_readers() -> None:
 
 
 @pytest.mark.parametrize(("per_second", "spacing"), [(4, 2.0), (0.001, LONGEST_SPACING)])
-def test_reports_of_many_splits_are_looked_at_less_often(
+def test_reports_of_many_splits_are_sampled_less_often(
     monkeypatch: pytest.MonkeyPatch, per_second: float, spacing: float
 ) -> None:
     monkeypatch.setattr(module, "SPLITS_PER_SECOND", per_second)
