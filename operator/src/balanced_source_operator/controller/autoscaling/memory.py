@@ -5,6 +5,7 @@ It is not stored: a restarted operator measures again.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final
 
 from balanced_source_operator.controller.autoscaling.samples import Interval, Sample, between
@@ -118,8 +119,10 @@ class AutoscalerMemory:
     @property
     def steady(self) -> Interval | None:
         """The longest time up to now in which owners were the same; None while it is too short."""
-        alike = [s for s in self.samples if s.owners == self.samples[-1].owners]
-        return self._since(alike[0], RECENT) if alike else None
+        alike = list(
+            takewhile(lambda s: s.owners == self.samples[-1].owners, reversed(self.samples))
+        )
+        return self._since(alike[-1], RECENT) if alike else None
 
     def recent(self, least: float) -> Interval | None:
         """Return the shortest time up to now that has at least so many seconds.

@@ -1,0 +1,56 @@
+"""Over which time the autoscaler measures."""
+
+from dataclasses import replace
+
+import pytest
+
+from balanced_source.host.reader_figures import BusyTime
+from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
+from balanced_source_operator.controller.autoscaling.samples import Sample, between
+
+SPLIT = ("c", "t", 0)
+
+
+def sample(at: float, owner: int = 0, *, busy: BusyTime | None = None) -> Sample:
+    return Sample(
+        at=at,
+        readers=2,
+        unread=0,
+        positions={SPLIT: round(100 * at)},
+        owners={SPLIT: owner},
+        busy=busy,
+    )
+
+
+@pytest.mark.parametrize(
+    ("owners", "seconds"),
+    [([0, 0, 0, 0], 15.0), ([1, 0, 0, 0], 10.0), ([0, 1, 0, 0, 0], 10.0), ([0, 0, 1, 1], None)],
+    ids=["always the same", "changed once", "changed and back", "changed just now"],
+)
+def test_readers_are_measured_since_the_newest_change_of_owners(
+    owners: list[int], seconds: float | None
+) -> None:
+    memory = AutoscalerMemory()
+    for number, owner in enumerate(owners):
+        memory = memory.observed(sample(5.0 * number, owner))
+
+    steady = memory.steady
+    assert (None if steady is None else steady.seconds) == seconds
+
+
+@pytest.mark.parametrize("known", ["before", "after"])
+def test_where_readers_spend_their_time_is_unknown_if_one_report_does_not_say(known: str) -> None:
+    busy = {known: BusyTime(1, 1)}
+    interval = between(sample(0.0, busy=busy.get("before")), sample(5.0, busy=busy.get("after")))
+
+    assert interval.in_source is None
+
+
+@pytest.mark.parametrize(("records", "is_saturated"), [(0, False), (5, True)])
+def test_readers_that_read_slowly_have_work_all_the_time_too(
+    records: int, *, is_saturated: bool
+) -> None:
+    before = Sample(at=0.0, readers=1, unread=1000, positions={SPLIT: 0}, owners={SPLIT: 0})
+    after = replace(before, at=10.0, positions={SPLIT: records})
+
+    assert between(before, after).is_saturated(30.0) == is_saturated
