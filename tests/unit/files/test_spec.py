@@ -67,6 +67,7 @@ def test_settings_of_each_store_reach_its_source() -> None:
         Store(endpoint="http://a:1", account="lake")
     )
     assert FilesConnector().secrets(files(["gs://b/in"], gcs=gcs)) == ("keys",)
+    assert FilesConnector().secrets(files(["gs://b/in"])) == ()
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,8 @@ def test_a_client_without_a_mechanism_is_not_to_be_compiled_again(
     ("servers", "at"),
     [
         ("a:1,b:2", "cluster c at a:1, b:2 does not answer ("),
+        (",a:1, ", "cluster c at a:1 does not answer ("),
+        ("", "cluster c does not answer ("),
         (",".join(f"b{n}:9" for n in range(7)), "at b0:9, b1:9, b2:9, b3:9, b4:9, … does not"),
     ],
 )

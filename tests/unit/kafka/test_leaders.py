@@ -114,6 +114,13 @@ def test_a_request_per_leader_and_one_look_at_the_metadata() -> None:
     assert (scene.brokers.metadata, scene.brokers.requests) == (["t"], [{0}, {1}] * 2)
 
 
+def test_a_broker_with_the_id_0_is_asked() -> None:
+    scene = Scene()
+    scene.brokers.leaders = {0: 0, 1: 1}
+
+    assert scene.ends(A, B) == ENDS
+
+
 def test_a_newer_leader_epoch_costs_one_look_at_the_metadata() -> None:
     """Librdkafka would repeat the epoch that it knows for 15 minutes."""
     scene = Scene()

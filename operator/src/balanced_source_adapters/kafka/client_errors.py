@@ -160,9 +160,10 @@ class ClientErrors:
 
     def _at(self) -> str:
         """Where the client looks for the cluster: what people mistype."""
-        servers = str(self._config.get("bootstrap.servers", "")).split(",")
+        listed = str(self._config.get("bootstrap.servers", "")).split(",")
+        servers = [server.strip() for server in listed if server.strip()]
         more = ", …" if len(servers) > _SHOWN else ""
-        return f" at {', '.join(s.strip() for s in servers[:_SHOWN])}{more}" if any(servers) else ""
+        return f" at {', '.join(servers[:_SHOWN])}{more}" if servers else ""
 
     def _refusal(
         self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
