@@ -303,6 +303,20 @@ def test_a_connector_that_returns_something_else_is_named(
     assert str(caught.value).startswith("connector 'other' of ")
 
 
+class WrongAddress(OtherConnector):
+    """Returns a port where an address is expected."""
+
+    def server_of(self, call: AsyncCall) -> str:
+        return 9092  # type: ignore[return-value]
+
+
+def test_an_address_of_a_server_is_a_text() -> None:
+    made = Connectors([here("WrongAddress")]).get("other")
+
+    with pytest.raises(ConnectorError, match="server_of: TypeError: it returned a int, and the"):
+        made.server_of(Alarm())
+
+
 def test_a_broken_connector_hurts_no_other_one() -> None:
     mixed = Connectors(
         [here("broken"), Registration(kind="kafka", reference=BUILT_IN["kafka"], package="p")]

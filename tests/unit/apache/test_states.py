@@ -83,6 +83,7 @@ def test_the_cause_is_what_the_newest_failure_says() -> None:
 def test_attempts_in_a_row_count_as_failures_and_a_long_run_ends_the_row() -> None:
     ended = ("DriverRequested", "DriverStarted", "Failed", "ResourceReleased")
     assert failures_of(as_kubeflow(application(*ended, info={"restartCounter": 2}))) == 3
+    assert failures_of(as_kubeflow(application(*ended))) == 1
     long = ("DriverRequested", *["RunningHealthy"] * 10, "Failed", "ResourceReleased")
     assert failures_of(as_kubeflow(application(*long, info={"restartCounter": 2}))) == 1
 

@@ -54,3 +54,12 @@ def test_readers_that_read_slowly_have_work_all_the_time_too(
     after = replace(before, at=10.0, positions={SPLIT: records})
 
     assert between(before, after).is_saturated(30.0) == is_saturated
+
+
+def test_a_split_that_went_back_begins_a_new_measurement() -> None:
+    other = ("c", "t", 1)
+    before = Sample(at=0.0, readers=1, unread=0, positions={SPLIT: 5, other: 5}, owners={})
+    after = replace(before, at=10.0, positions={SPLIT: 9, other: 4})
+
+    assert not after.continues(before)
+    assert AutoscalerMemory().observed(before).observed(after).samples == (after,)

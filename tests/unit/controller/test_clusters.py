@@ -99,6 +99,7 @@ def test_the_same_metadata_in_another_order_is_the_same_source() -> None:
         ({"streams": ["orders"]}, BOMB, "more than 200000 values"),
         ({"streams": ["orders"]}, {"clusters": [{"name": "x"}]}, "bootstrapServers"),
         ({"streams": ["nothing"]}, METADATA, "no stream nothing"),
+        ({"streams": [f"s{n}" for n in range(9, -1, -1)]}, METADATA, "no stream s0"),
         (
             {"streams": ["orders"]},
             {**METADATA, "clusters": METADATA["clusters"][:1]},

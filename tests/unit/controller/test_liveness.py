@@ -10,7 +10,7 @@ from balanced_source.documents.report import (
     records_behind,
     seconds_behind,
 )
-from balanced_source_operator.controller.liveness import ALIVE, Liveness, newest_report
+from balanced_source_operator.controller.liveness import ALIVE, Liveness, Pulses, newest_report
 from support.builders import make_report
 
 REPORT = make_report(incarnation=2, sequence=5)
@@ -24,6 +24,16 @@ def test_a_driver_is_silent_when_its_report_does_not_change() -> None:
     again = seen.looked(REPORT, now=120.0)
     assert again.is_silent(now=100.0 + ALIVE)
     assert again.pause(now=100.0 + ALIVE) is None
+
+
+def test_the_driver_that_has_been_quiet_longest_falls_silent_first() -> None:
+    pulses = Pulses()
+    assert pulses.pause(now=100.0) is None
+    pulses.look("0", REPORT, now=100.0)
+    pulses.look("1", REPORT, now=110.0)
+
+    assert pulses.pause(now=110.0) == ALIVE - 10
+    assert pulses.pause(now=100.0 + ALIVE) == 10.0, "the other one is silent already"
 
 
 def test_a_heartbeat_or_another_driver_is_a_sign_of_life() -> None:

@@ -144,6 +144,10 @@ def test_a_schema_that_cannot_be_inferred_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     assert "a.json cannot be inferred" in refusal(tmp_path, files("a.json", "Json"))
     assert "have one column" in refusal(tmp_path, files("a.json", "Text"))
+    pq.write_table(pa.table({"at": pa.array([1], pa.time64("us"))}), tmp_path / "t.parquet")
+    assert "column at has the type time64[us], which Spark does not have" in " ".join(
+        refusal(tmp_path, files("t.parquet", "Parquet")).split()
+    )
     assert "no file with content" in refusal(tmp_path, files("x", "Parquet"))
     assert "does not exist" in refusal(tmp_path, files("nowhere", "Parquet"))
     kafka = {

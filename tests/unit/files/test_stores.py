@@ -126,6 +126,7 @@ class Bucket:
     def __init__(self, *objects: str) -> None:
         self.objects = objects
         self.error: OSError | None = None
+        self.modified: int | None = 5_900_000_000
 
     def get_file_info(self, path: str) -> Any:
         from pyarrow.fs import FileType
@@ -136,7 +137,7 @@ class Bucket:
         is_folder = any(name.startswith(f"{path}/") for name in self.objects)
         kind = FileType.File if is_there else FileType.Directory if is_folder else None
         return SimpleNamespace(
-            type=kind or FileType.NotFound, path=path, size=3, mtime_ns=5_900_000_000
+            type=kind or FileType.NotFound, path=path, size=3, mtime_ns=self.modified
         )
 
     def open_input_file(self, path: str) -> str:
@@ -151,6 +152,8 @@ def test_times_of_objects_are_cut_to_seconds_like_those_of_a_listing() -> None:
 
     assert list(store.walk("bucket/in/a/")) == [found]
     assert store.stat("bucket/in/a") == found
+    bucket.modified = None
+    assert store.stat("bucket/in/a") == File(0, "bucket/in/a", 3), "a store that knows no time"
     assert store.stat("bucket/in") is None
     assert store.exists("/bucket/in/")
     assert not store.exists("bucket/out")

@@ -337,6 +337,19 @@ def test_how_far_a_shard_is_behind_is_unknown_before_a_record_and_while_it_canno
     assert not fetches.newest, "others may have put records since"
 
 
+def test_a_finished_shard_that_is_paused_ends_when_it_is_resumed() -> None:
+    scene = Scene()
+    split = ShardSplit(stream=STREAM, shard=SHARD, offset=3, stop=3)
+    reader = ShardReader(scene.stream, shared=NoPace())
+    reader.handle_splits_changes(SplitsAddition((split,)))
+    reader.pause_or_resume_splits([split], [])
+    reader.wake_up()
+    assert not reader.fetch().finished_splits()
+
+    reader.pause_or_resume_splits([], [split])
+    assert reader.fetch().finished_splits() == {split.split_id}
+
+
 NO_SUCH_NUMBER = BadPositionError("no such sequence number", scope=STREAM)
 
 

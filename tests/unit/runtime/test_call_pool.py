@@ -99,6 +99,22 @@ async def test_slow_clusters_take_no_place_of_prompt_ones(brokers: Brokers) -> N
     await asyncio.gather(*again)
 
 
+async def test_a_place_that_was_given_up_is_one_place(brokers: Brokers) -> None:
+    pool = LanePool(prompt=1, slow_after=0.02)
+    calls = [asyncio.ensure_future(pool.run((OWNER, "dead"), brokers.silent, "dead"))]
+    await until(lambda: any(lane.is_slow for lane in pool._lanes.values()))
+    pool._slow_after = 1000.0  # from now on no call gives up its place
+
+    calls += [asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, n)) for n in "ab"]
+    await until(lambda: len(pool._lanes) == 3)
+    assert sum(lane.is_running for lane in pool._lanes.values()) == 2
+    assert pool._free == {False: 0, True: 127}
+
+    brokers.answers.set()
+    await asyncio.gather(*calls)
+    await until(lambda: pool._free == {False: 1, True: 128})
+
+
 async def test_no_more_calls_run_than_there_are_places(brokers: Brokers) -> None:
     pool = LanePool(prompt=3, slow_after=1000.0)
     calls = [asyncio.ensure_future(pool.run((OWNER, n), brokers.silent, str(n))) for n in range(9)]
