@@ -79,6 +79,9 @@ def test_an_answer_of_another_leadership_counts_when_the_log_was_found_whole() -
     assert look(READ, {A: replace(whole, cut=4)}) == Look(
         cuts={A: 4}, terms={A: 4}, term_ends={A: ()}
     )
+    assert look(READ, {A: replace(whole, cut=5)}) == look(READ, {A: whole}), (
+        "nothing that was read is cut"
+    )
     assert look(READ, {A: SplitEnd(end=9, term=3)}) == Look(ends={A: 9}, terms={A: 3}), (
         "the same leadership"
     )

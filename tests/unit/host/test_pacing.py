@@ -49,7 +49,10 @@ SPEEDS = {0: 100.0, 1: 100.0, 2: 100.0, 3: 10.0}
 
 
 def test_a_slow_reader_reads_what_it_can_while_the_others_read_theirs() -> None:
-    assert pace(HELD, WHOLE, SPEEDS) == Pace({**WHOLE, block(6): 20, block(7): 0})
+    expected = Pace({**WHOLE, block(6): 20, block(7): 0})
+
+    assert pace(HELD, WHOLE, SPEEDS) == expected
+    assert pace(dict(reversed(HELD.items())), WHOLE, SPEEDS) == expected, "in the order of ids"
 
 
 def test_it_reads_the_block_that_it_has_begun_first() -> None:
