@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from balanced_source.api import RebalanceCause, RebalanceMode, RebalancePolicy, SplitId
-from balanced_source.assigners import DriftWatch, LoadAwareAssigner, Placement
+from balanced_source.assigners import DriftWatch, LoadAwareAssigner, Placement, _drift
+from balanced_source.assigners._noise import NoiseHistory
 from support.drift import DAY, POLICY, STEP, Day, Rate, noise_shapes, softened
 from support.placements import split_ids
 
@@ -193,3 +194,18 @@ def test_modes_allow_causes(mode: RebalanceMode, allowed: set[RebalanceCause]) -
     assert {cause for cause in RebalanceCause if policy.allows(cause)} == allowed
     assert policy.limit(RebalanceCause.DRIFT) == policy.limit(RebalanceCause.REQUESTED) == 3
     assert policy.limit(RebalanceCause.RESCALE) is None, "a rescale moves what it must"
+
+
+@pytest.mark.parametrize(("back", "confidence"), [(7, _drift.CONFIDENCE), (1, _drift.CAUTIOUS)])
+def test_a_split_that_goes_back_to_its_former_reader_needs_more_evidence(
+    back: int, confidence: float
+) -> None:
+    a, b = split_ids(2)
+    watch = DriftWatch(changed_at=0.0, former={a: (1, 0.0)})
+    proposal = _drift.Proposal(
+        moves={a: back, b: 2}, owners={}, since=0.0, gains=NoiseHistory(block=60.0)
+    )
+    late = _drift.LONG_TRIAL * POLICY.min_interval
+
+    assert _drift._confidence(watch, POLICY, proposal, late) == confidence
+    assert _drift._confidence(watch, POLICY, proposal, late - 1) == _drift.CAUTIOUS

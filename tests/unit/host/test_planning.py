@@ -16,7 +16,7 @@ from balanced_source.api import IDENTITY, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import SplitRange, plan
 from balanced_source.host.micro_batch import advance
-from balanced_source.host.planning import ReaderPlan
+from balanced_source.host.planning import PlanOnce, ReaderPlan
 from balanced_source.host.ranges import ranges_of
 from balanced_source.host.table_columns import column
 from balanced_source_spark.partition import ReaderPartition
@@ -111,3 +111,18 @@ def test_ranges_made_from_columns_are_like_any_others() -> None:
     assert found == SplitRange(split_id=SPLITS[0], start=1, end=2, identity="id")
     assert hash(found) == hash(replace(found))
     assert ranges_of([]) == ranges_of([[], [], [], [], []]) == ()
+
+
+def test_a_micro_batch_is_planned_once() -> None:
+    first = StreamOffset(positions={SPLITS[0]: 0}, starts={SPLITS[0]: 0})
+    second, third = (
+        StreamOffset(readers=READERS, positions={SPLITS[0]: n}, owners={SPLITS[0]: 0})
+        for n in (5, 9)
+    )
+    once = PlanOnce()
+    planned = once(first, third)
+
+    assert planned == plan(first, third)
+    assert once(first, third) is planned
+    assert once(second, third) == plan(second, third) != planned
+    assert once(second, second) == plan(second, second)

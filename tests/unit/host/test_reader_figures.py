@@ -43,6 +43,10 @@ def test_speed_follows_the_newest_tasks() -> None:
     assert slow == pytest.approx(10, rel=0.2)
 
 
+def test_the_time_that_spark_takes_counts_for_the_speed() -> None:
+    assert of_tasks(TaskSample(reader=0, extent=100, source=1.0, downstream=3.0)).speed == 25
+
+
 def test_tasks_that_read_nothing_or_end_at_once_say_nothing_of_speed() -> None:
     assert of_tasks(task(0, 3.0), task(10, 0.0), task(10, 0.0049)).speed is None
     assert of_tasks(task(1, 0.005)).speed == 200
