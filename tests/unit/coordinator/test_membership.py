@@ -12,12 +12,17 @@ import pytest
 from balanced_source.api import SplitsAssignment
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
+    CoordinatorState,
     HostLost,
     HostOverdue,
+    HostPhase,
     HostRole,
     HostsChanged,
+    HostState,
     ParallelismChanged,
 )
+from balanced_source.coordinator.membership import followed
+from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.host import Phase
 from support.stage import Stage
@@ -127,6 +132,24 @@ def test_readers_keep_their_splits_when_the_number_of_hosts_changes() -> None:
     moved = [s for host in range(2) for s in stage.read(host) if s not in before[host]]
     assert not moved
     stage.check_each_once()
+
+
+@pytest.mark.parametrize(("epoch", "is_gone"), [(4, False), (5, True)])
+def test_what_a_leaving_host_holds_is_known_when_it_has_acknowledged(
+    epoch: int, *, is_gone: bool
+) -> None:
+    report = HostReport(host="1", incarnation=2, sequence=1, epoch=epoch)
+    leaving = HostState(
+        role=HostRole.LEAVING,
+        phase=HostPhase.ACTIVE,
+        report=report,
+        addressed_epoch=5,
+        known_from=1,
+    )
+    hosts = {"0": HostState(phase=HostPhase.ACTIVE), "1": leaving}
+    state: CoordinatorState[Any] = CoordinatorState(parallelism=1, hosts=hosts, epoch=5)
+
+    assert ("1" not in followed(state)) == is_gone
 
 
 def test_a_host_that_never_started_goes_at_once() -> None:
