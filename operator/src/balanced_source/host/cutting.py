@@ -38,7 +38,7 @@ def equalise(
     receivers = sorted(
         (r for r in loads if loads[r] < target), key=lambda r: (loads[r], r), reverse=True
     )
-    for donor in sorted((r for r in loads if loads[r] > target), key=lambda r: (-loads[r], r)):
+    for donor in sorted(loads, key=lambda r: (-loads[r], r)):
         surplus = loads[donor] - target
         # The target is at least the mean, so the other readers have room for every surplus.
         while surplus > 0:
