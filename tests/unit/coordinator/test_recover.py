@@ -1,10 +1,11 @@
 """What the gate makes of the reports of hosts that come back."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from balanced_source.api import STOP, SplitId
+from balanced_source.api import IDENTITY, STOP, SplitId
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostState
 from balanced_source.coordinator.recovery import Recovery, recover, waiting_for
@@ -191,6 +192,21 @@ def test_beside_an_active_host_only_the_splits_of_the_other_one_come_back() -> N
     assert found.state.owners == {A: 0, B: 1, D: 1}
     assert found.state.retained == {C}
     assert found.guessed is None
+
+
+@pytest.mark.parametrize(
+    ("identity", "stop"), [("now", 50), ("former", 90)], ids=["the same split", "another split"]
+)
+def test_the_stop_that_a_host_knows_of_a_split_that_it_retains_counts(
+    identity: str, stop: int
+) -> None:
+    """A new look-up may have found another end."""
+    known = {A: {IDENTITY: identity, STOP: 50}}
+    report = reports({}, retained={A: 5}, attributes=known)
+    found_again = replace(split(A), topic_id="now", stopping_offset=90)
+    state = state_of({"0": host(report, known_from=0)}, {A: 0}, splits={A: found_again})
+
+    assert [s.stopping_offset for s in recovered(state).back[0]] == [stop]
 
 
 @pytest.mark.parametrize(
