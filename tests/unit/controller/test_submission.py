@@ -2,8 +2,9 @@
 
 import pytest
 
-from balanced_source_operator.controller.diagnosis import diagnose
+from balanced_source_operator.controller.diagnosis import cause, diagnose
 from balanced_source_operator.controller.submission import failure_in
+from support.builders import driver_pod, spark_application
 
 HEAD = """failed to run spark-submit: WARNING: Using incubator modules: jdk.incubator.vector
 Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties
@@ -48,3 +49,12 @@ def test_a_quota_is_named_with_what_to_do() -> None:
         f"SparkApplication orders-1 could not be submitted: {ANSWER}. Raise the quota; the Spark"
         " operator retries a few times"
     )
+
+
+def test_the_cause_is_that_of_the_pod_if_the_application_has_no_message() -> None:
+    application, pod = spark_application(state="FAILED"), driver_pod(phase="Failed")
+    ended = {"terminated": {"exitCode": 3, "reason": "Error"}}
+    pod["status"]["containerStatuses"] = [{"name": "driver", "state": ended}]
+
+    assert cause(application, [pod]) == "pod orders-1-driver: Error (exit code 3)"
+    assert cause(application, []) == "no cause is known"

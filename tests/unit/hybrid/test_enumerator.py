@@ -1,6 +1,6 @@
 """What the enumerator of a hybrid source says and counts, and which part gets what."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -297,6 +297,17 @@ def test_positions_of_the_present_part_that_readers_keep_are_left_to_it() -> Non
     enumerator.add_readers([0])
 
     assert context.state.retained == {kept.split_id}
+
+
+def test_the_present_part_hears_of_new_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    enumerator = in_second_part(leftovers=0, pending=1)
+    with_readers(enumerator, ReaderInfo(subtask_id=3))
+    heard: list[Sequence[int]] = []
+    monkeypatch.setattr(enumerator.part, "add_readers", heard.append)
+
+    enumerator.add_readers([3])
+
+    assert heard == [[3]]
 
 
 def test_a_part_hears_of_guesses_under_its_own_ids(monkeypatch: pytest.MonkeyPatch) -> None:
