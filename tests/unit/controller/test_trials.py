@@ -16,6 +16,7 @@ from balanced_source_operator.controller.rollback import (
     Refused,
     TrialMemory,
     TriedApplication,
+    has_registered,
     memory_of,
     on_trial,
     text_of,
@@ -54,6 +55,12 @@ def test_an_application_is_on_trial_unless_its_settings_were_healthy() -> None:
     assert on_trial(tried(BAD), HEALTHY, ORDERS)
     assert not on_trial(tried(GOOD), HEALTHY, ORDERS)
     assert not on_trial(tried(BAD), NOTHING, ORDERS), "there is nothing to go back to"
+
+
+def test_the_driver_of_an_application_without_annotations_has_registered() -> None:
+    """An earlier release made it."""
+    assert has_registered({"metadata": {}}, 1)
+    assert not has_registered({"metadata": {}}, 0)
 
 
 @pytest.mark.parametrize(
