@@ -29,6 +29,7 @@ MAY_PRINT_NOTHING: Final = {
     r"spark-role=executor": "a stand-in driver has no executors",
     r"RestartPending": "nothing is pending here",
     r"component=test": "the pod of `helm test` exists only after that command",
+    r"^kubectl get hpa ": "no source here has another autoscaler",
     r"disableConfigMap": "all applications here are of this release",
 }
 """Regular expression → why the command prints nothing here."""
