@@ -87,8 +87,6 @@ def scene(
 ) -> Iterator[Scene]:
     assert keda.is_available()
     namespace = f"keda-{next(_names)}"
-    control_plane.kubectl("create", "namespace", namespace)
-    control_plane.kubectl("create", "serviceaccount", "spark", "-n", namespace)
     source = SourceScene(control_plane, kafka, namespace)
     scaled = ScaledObject(control_plane, namespace, prometheus.url)
     yield Scene(source=source, scaled=scaled)

@@ -14,9 +14,11 @@ from testbed.waiting import wait_until
 
 
 class SourceScene:
-    """A namespace with what a source needs, and the source."""
+    """A new namespace with what a source needs, and the source."""
 
     def __init__(self, control_plane: ControlPlane, kafka: KafkaCluster, namespace: str) -> None:
+        control_plane.kubectl("create", "namespace", namespace)
+        control_plane.kubectl("create", "serviceaccount", "spark", "-n", namespace)
         self.control_plane = control_plane
         self.kafka = kafka
         self.namespace = namespace

@@ -116,7 +116,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
             raise InvalidSpecError(f"a number, not {value!r}", field=PREFIX + name) from error
 
     default = Settings()
-    namespaces = _names(environment.get(PREFIX + "NAMESPACES", ""))
+    namespaces = listed(environment.get(PREFIX + "NAMESPACES", ""))
     return Settings(
         namespaces=namespaces,
         namespace_selector=_selector(
@@ -142,7 +142,8 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
     )
 
 
-def _names(text: str) -> tuple[str, ...]:
+def listed(text: str) -> tuple[str, ...]:
+    """Return the names of a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 

@@ -53,8 +53,6 @@ def world(
 ) -> Iterator[World]:
     assert "serving" in operator.log
     namespace = f"test-{next(_names)}"
-    control_plane.kubectl("create", "namespace", namespace)
-    control_plane.kubectl("create", "serviceaccount", "spark", "-n", namespace)
     made = World(control_plane, kafka, namespace)
     yield made
     made.close()

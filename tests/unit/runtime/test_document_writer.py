@@ -1,12 +1,9 @@
 """One document of the operator: compare-and-swap, repair, and parts for what does not fit."""
 
-import bz2
-import gzip
 from typing import Any
 
 import pytest
 
-from balanced_source.documents import storage
 from balanced_source.documents.parts import Content
 from balanced_source.errors import CorruptDocumentError, StateConflictError
 from balanced_source_operator.kube.port import KubernetesError
@@ -15,6 +12,7 @@ from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from support.builders import identity
 from support.fake_kubernetes import FakeKubernetes, Fault
+from support.small_parts import shrink_limits
 
 pytestmark = pytest.mark.asyncio
 
@@ -24,12 +22,7 @@ LARGE = {letter: "".join(f"{letter}{number:05}" for number in range(500)) for le
 
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A document of 3,000 characters needs four parts."""
-    monkeypatch.setattr(
-        bz2, "compress", lambda raw, **_: gzip.compress(raw, compresslevel=0, mtime=0)
-    )
-    monkeypatch.setattr(storage, "PLAIN_LIMIT", 300)
-    monkeypatch.setattr(storage, "BLOB_LIMIT", 800)
+    shrink_limits(monkeypatch)
 
 
 class Scene:

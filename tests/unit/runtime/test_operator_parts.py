@@ -3,28 +3,20 @@
 State and assignment in parts, killed and cut off at any call.
 """
 
-import bz2
-import gzip
-
 import pytest
 
-from balanced_source.documents import storage
 from balanced_source.documents.parts import PARTS, parts_of
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import Fault
+from support.small_parts import shrink_limits
 
 
 @pytest.fixture(autouse=True)
 def _small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So small, and compressed so badly, that ten splits are many."""
-    monkeypatch.setattr(
-        bz2, "compress", lambda raw, **_: gzip.compress(raw, compresslevel=0, mtime=0)
-    )
-    monkeypatch.setattr(storage, "PLAIN_LIMIT", 300)
-    monkeypatch.setattr(storage, "BLOB_LIMIT", 800)
+    shrink_limits(monkeypatch)
 
 
 async def play(story: Story) -> list[dict[object, int]]:

@@ -9,7 +9,7 @@ from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.kube.rights import NEEDED, NEEDED_TO_SELECT
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAMESPACE, ResourceKind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
-from balanced_source_operator.settings import PREFIX
+from balanced_source_operator.settings import PREFIX, listed
 from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
@@ -107,19 +107,16 @@ async def installed_operators(
         name = f"{metadata['namespace']}/{metadata['name']}"
         pod = deployment["spec"]["template"]["spec"]
         account = metadata["namespace"], pod.get("serviceAccountName", "default")
-        operators.append(Installation(name, account, _served(pod, SELECTOR_VARIABLE), _names(pod)))
+        selector = _variable(pod, SELECTOR_VARIABLE)
+        names = listed(_variable(pod, NAMESPACES_VARIABLE))
+        operators.append(Installation(name, account, selector, names))
         diagnoses.append(_availability(name, deployment.get("status") or {}))
     return operators, diagnoses
 
 
-def _served(pod: Mapping[str, Any], variable: str) -> str:
+def _variable(pod: Mapping[str, Any], name: str) -> str:
     variables = (entry for one in pod.get("containers", ()) for entry in one.get("env", ()))
-    return next((one.get("value", "") for one in variables if one["name"] == variable), "")
-
-
-def _names(pod: Mapping[str, Any]) -> tuple[str, ...]:
-    names = _served(pod, NAMESPACES_VARIABLE).split(",")
-    return tuple(name.strip() for name in names if name.strip())
+    return next((one.get("value", "") for one in variables if one["name"] == name), "")
 
 
 def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:

@@ -173,14 +173,14 @@ class AfterHistory(OffsetsInitializer):
         offsets: (topic, partition) → first offset that was not read. Partitions that are not listed
             are read from their first record: nothing of them was read before.
         topics: of these offsets.
-        foreign: all of these topics, if none of them is read; else empty.
+        is_foreign: whether there are such offsets, and none of their topics is read.
         may_lose: whether reading starts although records behind the history are gone.
     """
 
     millis: int | None = None
     offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
     topics: frozenset[str] = frozenset()
-    foreign: tuple[str, ...] = ()
+    is_foreign: bool = False
     may_lose: bool = False
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:

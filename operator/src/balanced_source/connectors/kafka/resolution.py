@@ -57,8 +57,8 @@ def resolve_start(
             exist.
     """
     chains = _chains(initializer, split_ids)
-    if chains and isinstance(initializer, AfterHistory) and initializer.foreign:
-        raise _foreign(initializer.foreign, min(chains))
+    if chains and isinstance(initializer, AfterHistory) and initializer.is_foreign:
+        raise _foreign(sorted(initializer.topics), min(chains))
     # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)

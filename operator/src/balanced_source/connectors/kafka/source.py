@@ -215,7 +215,7 @@ class KafkaSource(
             millis=millis,
             offsets=position.offsets,
             topics=topics,
-            foreign=() if is_read else tuple(sorted(topics)),
+            is_foreign=bool(topics) and not is_read,
             may_lose=self.may_lose,
         )
         clusters = tuple(replace(cluster, starting_offsets=None) for cluster in self.clusters)
