@@ -432,9 +432,8 @@ def test_a_missing_spark_operator_is_reported_and_found_once_installed(
     with ControlPlane(tmp_path_factory.mktemp("bare"), crds=[CHECKOUT / "crds"]) as bare:
         operator = OperatorProcess(bare, settings=FAST)
         operator.start()
-        bare.kubectl("create", "serviceaccount", "spark")
-        world = World(bare, kafka, "default")
-        kafka.admin.create_topic("default-orders", partitions=2)
+        world = World(bare, kafka, "bare")
+        kafka.admin.create_topic(world.topic, partitions=2)
         world.apply()
 
         condition = world.wait_condition("Degraded", "True", "SparkOperatorMissing")
@@ -443,7 +442,7 @@ def test_a_missing_spark_operator_is_reported_and_found_once_installed(
 
         world.wait_condition("Degraded", "False", timeout=60)
         get = "sparkapplications.sparkoperator.k8s.io"
-        world.wait(lambda: bare.items(get), "the application", 60)
+        world.wait(lambda: bare.items(get, world.namespace), "the application", 60)
         operator.stop()
 
 
