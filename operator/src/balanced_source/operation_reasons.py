@@ -52,13 +52,13 @@ PERMISSION_MISSING: Final = (
 QUOTA_EXCEEDED: Final = (
     "QuotaExceeded",
     ReasonKind.OPERATION,
-    "A ResourceQuota or LimitRange refused an object.",
+    "A ResourceQuota or LimitRange refused an object, such as the driver pod.",
     "Raise the quota, or delete objects that are not needed.",
 )
 ADMISSION_DENIED: Final = (
     "AdmissionDenied",
     ReasonKind.OPERATION,
-    "An admission policy or webhook refused an object.",
+    "An admission policy or webhook refused an object, such as the driver pod.",
     "Change the BalancedSource or the policy.",
 )
 OBJECT_INVALID: Final = (
@@ -122,7 +122,7 @@ SUBMISSION_FAILED: Final = (
     "SubmissionFailed",
     ReasonKind.OPERATION,
     "The Spark operator could not submit the application, and tries again.",
-    "Correct `spec.application`, or what the message names, such as a quota.",
+    "Correct `spec.application`, or what the message names.",
 )
 RESTART_LIMIT_REACHED: Final = (
     "RestartLimitReached",

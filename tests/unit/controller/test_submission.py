@@ -38,17 +38,38 @@ def test_the_cause_is_found(text: str, expected: str) -> None:
     assert failure_in(text) == expected
 
 
-def test_a_quota_is_named_with_what_to_do() -> None:
-    state = {"state": "SUBMISSION_FAILED", "errorMessage": TRACE}
+def submission_problem(error_message: str) -> tuple[str, str]:
+    state = {"state": "SUBMISSION_FAILED", "errorMessage": error_message}
     application = {"metadata": {"name": "orders-1"}, "status": {"applicationState": state}}
-
     problem = diagnose(application, [], may_end=False, now=0.0)
-
     assert problem is not None
-    assert problem.message == (
-        f"SparkApplication orders-1 could not be submitted: {ANSWER}. Raise the quota; the Spark"
-        " operator retries a few times"
+    return problem.reason, problem.message
+
+
+def test_a_quota_has_its_reason_and_what_to_do() -> None:
+    reason, message = submission_problem(TRACE)
+
+    assert reason == "QuotaExceeded"
+    assert message == (
+        f"SparkApplication orders-1 could not be submitted: {ANSWER}. Raise the ResourceQuota of"
+        " the namespace or delete objects that are not needed; the Spark operator retries a few"
+        " times"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ('pods "p" is forbidden: failed quota: q: must specify limits.cpu', "QuotaExceeded"),
+        ('pods "p" is forbidden: violates PodSecurity "restricted:latest"', "AdmissionDenied"),
+        ('admission webhook "x.example" denied the request: no', "AdmissionDenied"),
+        # The rights of the Spark operator: our advice about the rights of this operator is wrong.
+        ('User "spark" cannot create resource "pods"', "SubmissionFailed"),
+        ("no such image", "SubmissionFailed"),
+    ],
+)
+def test_a_refused_driver_pod_has_the_reason_of_the_refusal(words: str, reason: str) -> None:
+    assert submission_problem(words)[0] == reason
 
 
 def test_the_cause_is_that_of_the_pod_if_the_application_has_no_message() -> None:

@@ -274,14 +274,56 @@ async def test_an_invalid_spec_that_the_api_server_accepted(scene: Scene) -> Non
     assert await scene.faults() == ["InvalidSpec"]
 
 
-async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> None:
-    condition = {
+def degraded(reason: str, message: str) -> dict[str, str]:
+    return {
         "type": "Degraded",
         "status": "True",
-        "reason": "QuotaExceeded",
-        "message": "quota pods",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
     }
-    scene.status["conditions"] = [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+
+
+@pytest.mark.parametrize(
+    ("message", "times"),
+    [
+        ("Secret kafka does not exist in namespace default.", 1),
+        ("Secret kafka-2 does not exist in namespace default.", 2),
+        ("Secret my.kafka does not exist in namespace default.", 2),
+        ("Secret kafka.old does not exist in namespace default.", 2),
+    ],
+)
+async def test_what_a_condition_says_of_an_object_is_not_said_twice(
+    scene: Scene, message: str, times: int
+) -> None:
+    scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [
+        {"secretRef": {"name": "kafka"}}
+    ]
+    scene.status["conditions"] = [degraded("SecretNotFound", message)]
+
+    assert await scene.faults() == ["SecretNotFound"] * times
+
+
+@pytest.mark.parametrize(("scope", "times"), [("main", 1), ("other", 2)])
+async def test_an_unreachable_cluster_that_a_condition_names_is_not_said_twice(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, scope: str, times: int
+) -> None:
+    problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.NOT_FOUND)
+    monkeypatch.setattr(outside, "found_problems", lambda *_: {scope: problem})
+    scene.status["conditions"] = [degraded("NotFound", "main: topic oders does not exist")]
+
+    assert await scene.faults() == ["NotFound"] * times
+
+
+async def test_a_spec_that_a_condition_calls_invalid_is_not_said_twice(scene: Scene) -> None:
+    scene.body["spec"]["assignment"] = {"rebalance": {"mode": "Drift", "minInterval": "1s"}}
+    scene.status["conditions"] = [degraded("InvalidSpec", "minInterval is too short")]
+
+    assert await scene.faults() == ["InvalidSpec"]
+
+
+async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> None:
+    scene.status["conditions"] = [degraded("QuotaExceeded", "quota pods")]
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
     assert (fault.fault, fault.message, fault.remedy) == (

@@ -7,7 +7,8 @@ from typing import Any, Final
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source.redaction import redacted_text
-from balanced_source_operator.controller.submission import QUOTA, failure_in
+from balanced_source_operator.controller.refusals import submission_refusal
+from balanced_source_operator.controller.submission import failure_in
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import application_name
 
@@ -81,12 +82,15 @@ def _of_state(
     match application.get("status", {}).get("applicationState", {}).get("state", ""):
         case "SUBMISSION_FAILED":
             why = cause(application, drivers).rstrip(".")
-            advice = "Raise the quota" if QUOTA in why else "Correct spec.application"
+            reason, advice = submission_refusal(why) or (
+                Reason.SUBMISSION_FAILED,
+                "Correct spec.application",
+            )
             message = (
                 f"{what} could not be submitted: {why}. {advice}; the Spark operator retries a few"
                 " times"
             )
-            return Problem(reason=Reason.SUBMISSION_FAILED, message=message)
+            return Problem(reason=reason, message=message)
         case "UNKNOWN":
             message = (
                 f"{what} is in state UNKNOWN: the Spark operator has lost its driver. Check the"

@@ -48,6 +48,8 @@ _CAUSES: Final = (
 )
 """The API server answers most of these with the status 403, so only its words tell them apart."""
 
+_FOR_ALL: Final = frozenset({Reason.QUOTA_EXCEEDED, Reason.ADMISSION_DENIED})
+
 
 def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
     """Return the problem that a refusal is.
@@ -58,10 +60,29 @@ def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
         scope: the object, so that refusals of different objects are different problems.
     """
     words = str(error)
-    reason, advice = next(
-        ((reason, advice) for pattern, reason, advice in _CAUSES if pattern.search(words)),
-        (Reason.API_SERVER_REFUSED, "Check the cause that the message names"),
+    reason, advice = _known(words) or (
+        Reason.API_SERVER_REFUSED,
+        "Check the cause that the message names",
     )
     answer = f"The API server refused to {action} ({error.status}): {words.rstrip('.')}"
     message = f"{answer}. {advice}; the operator retries automatically."
     return Problem(reason=reason, message=message, scope=scope)
+
+
+def submission_refusal(words: str) -> tuple[Reason, str] | None:
+    """Return reason and advice if the API server has refused the driver pod; None otherwise.
+
+    Only for refusals that have the same remedy if the Spark operator is refused. A missing right
+    has another: it is not the right of this operator.
+
+    Args:
+        words: why a submission failed.
+    """
+    known = _known(words)
+    return known if known is not None and known[0] in _FOR_ALL else None
+
+
+def _known(words: str) -> tuple[Reason, str] | None:
+    return next(
+        ((reason, advice) for pattern, reason, advice in _CAUSES if pattern.search(words)), None
+    )

@@ -19,9 +19,6 @@ _NOISE: Final = re.compile(
 )
 """How a line of the log begins that says nothing about the failure."""
 
-QUOTA: Final = "exceeded quota"
-"""Words of the API server about a quota that leaves no room for the driver."""
-
 
 def failure_in(text: str) -> str:
     """Return the part of an error message that says what is wrong.

@@ -15,6 +15,7 @@ from balanced_source_operator.doctor.finding import (
     Fault,
     Level,
     error,
+    repeats,
     unknown,
 )
 from balanced_source_operator.doctor.namespaces import Installation, serving
@@ -112,10 +113,18 @@ async def _sources(api: ClusterApi, namespace: str, name: str) -> AsyncIterator[
 
 
 async def examine_source(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
-    """Yield the result of each check of one source."""
+    """Yield the result of each check of one source; what a condition says is not said twice."""
     yield check_operator(patient)
-    for diagnosis in check_conditions(patient):
+    conditions = list(check_conditions(patient))
+    for diagnosis in conditions:
         yield diagnosis
+    async for diagnosis in _looked_at(api, patient):
+        if not repeats(diagnosis, conditions):
+            yield diagnosis
+
+
+async def _looked_at(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
+    """Yield the result of each check that asks the cluster or what the source reads from."""
     async for diagnosis in check_application(api, patient):
         yield diagnosis
     answer = await understood(api, patient)

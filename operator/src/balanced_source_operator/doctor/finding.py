@@ -1,6 +1,8 @@
 """What the doctor says."""
 
 import enum
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -45,6 +47,8 @@ class Diagnosis:
 
     Attributes:
         check: what was looked at, in a few words.
+        subject: the object or cluster that was looked at, as messages name it; empty if the check
+            is about the source as a whole.
         level: how bad it is.
         fault: what is wrong: a `Fault`, or the reason of a condition; empty if nothing is.
         message: what happened to which object; empty if nothing did.
@@ -52,6 +56,7 @@ class Diagnosis:
     """
 
     check: str
+    subject: str = ""
     level: Level = Level.OK
     fault: str = ""
     message: str = ""
@@ -70,14 +75,36 @@ class ClusterApi(KubernetesApi, Protocol):
         ...
 
 
-def error(check: str, fault: str, message: str, remedy: str) -> Diagnosis:
+def error(check: str, fault: str, message: str, remedy: str, *, subject: str = "") -> Diagnosis:
     """Return the diagnosis of a fault."""
-    return Diagnosis(check=check, level=Level.ERROR, fault=fault, message=message, remedy=remedy)
+    return Diagnosis(
+        check=check,
+        subject=subject,
+        level=Level.ERROR,
+        fault=fault,
+        message=message,
+        remedy=remedy,
+    )
 
 
 def unknown(check: str, message: str) -> Diagnosis:
     """Return the diagnosis of something that could not be checked."""
     return Diagnosis(check=check, level=Level.UNKNOWN, message=message)
+
+
+def repeats(later: Diagnosis, conditions: Iterable[Diagnosis]) -> bool:
+    """Return whether a check found what a condition of the source has said already."""
+    return any(
+        later.level is Level.ERROR
+        and later.fault == condition.fault
+        and (not later.subject or _names(condition.message, later.subject))
+        for condition in conditions
+    )
+
+
+def _names(message: str, subject: str) -> bool:
+    """Whether a message has a name as a whole: `kafka` is not `kafka-2`."""
+    return re.search(rf"(?<![\w./-]){re.escape(subject)}(?![\w/-]|\.\w)", message) is not None
 
 
 def remedy_of(reason: str) -> str:

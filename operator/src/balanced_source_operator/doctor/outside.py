@@ -50,7 +50,11 @@ async def check_discovery(
         remedy = remedy_of(problem.reason)
         advice = "If only pods can reach it, run this command in a pod."
         yield error(
-            f"{label}: {scope}", problem.reason, problem.message, f"{remedy} {advice}".strip()
+            f"{label}: {scope}",
+            problem.reason,
+            problem.message,
+            f"{remedy} {advice}".strip(),
+            subject=scope,
         )
     if not problems:
         yield Diagnosis(check=f"{label}: discovery")

@@ -200,7 +200,10 @@ async def check_references(
             yield unknown(check, str(refusal))
             continue
         message = f"{kind.kind} {name} does not exist in namespace {patient.namespace}"
-        yield Diagnosis(check=check) if found is not None else error(check, fault, message, remedy)
+        if found is not None:
+            yield Diagnosis(check=check)
+        else:
+            yield error(check, fault, message, remedy, subject=name)
 
 
 def _secrets_of(application: Application) -> Iterator[str]:
