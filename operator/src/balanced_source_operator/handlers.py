@@ -7,6 +7,7 @@ annotation), which is what SparkApplications need while they are being submitted
 BalancedSource be deleted while no operator runs.
 """
 
+import asyncio
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
@@ -14,12 +15,54 @@ from typing import Any, TypeAlias
 
 import kopf
 from kopf import OperatorRegistry
+from kopf._cogs.structs.references import Insights
 
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import GROUP
 
 OnSource: TypeAlias = Callable[[str | None, Mapping[str, Any]], None]
 """Gets the event and the BalancedSource; the event of one that was listed is None."""
+
+
+class KopfFollower:
+    """Tells of all sources by kopf.
+
+    Args:
+        settings: of the operator: which namespaces.
+        tell: gets the sources.
+    """
+
+    def __init__(self, settings: Settings, tell: OnSource) -> None:
+        self._settings = settings
+        self._tell = tell
+        # The only place that says what kopf watches; the type is private.
+        self._insights = Insights()
+
+    @property
+    def follows(self) -> bool:
+        """Whether kopf has found the BalancedSources among the resources of the API server."""
+        return any(
+            (known.group, known.plural) == (BALANCED_SOURCE.group, BALANCED_SOURCE.plural)
+            for known in self._insights.watched_resources
+        )
+
+    async def run(self, leave: asyncio.Event) -> None:
+        """Tell of all sources until told to leave."""
+        settings, namespaces = kopf.OperatorSettings(), self._settings.namespaces
+        # Roles in namespaces give no right to watch definitions and namespaces.
+        settings.scanning.disabled = bool(namespaces)
+        await kopf.operator(
+            registry=build_registry(self._tell),
+            settings=settings,
+            insights=self._insights,
+            clusterwide=not namespaces,
+            namespaces=namespaces,
+            # Without it kopf asks for the user's name, and a UID that a cluster assigns has none.
+            # The type is private.
+            identity=self._settings.identity,  # type: ignore[arg-type]
+            stop_flag=leave,
+        )
 
 
 def build_registry(tell: OnSource) -> OperatorRegistry:

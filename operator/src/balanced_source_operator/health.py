@@ -42,12 +42,22 @@ class Health:
 
     Attributes:
         role: what the process does.
-        problem: why it cannot work; empty if it can. Until rights were looked at, no one knows.
     """
 
     def __init__(self) -> None:
         self.role = Role.STARTING
-        self.problem = "the rights of the service account were not checked yet"
+        self._rights = "the rights of the service account were not checked yet"
+        self._definition = ""
+
+    @property
+    def lacks_rights(self) -> bool:
+        """Whether rights are missing, or were not looked at yet."""
+        return bool(self._rights)
+
+    @property
+    def problem(self) -> str:
+        """Why the process cannot work; empty if it can."""
+        return " ".join(filter(None, (self._definition, self._rights)))
 
     @property
     def is_ready(self) -> bool:
@@ -56,11 +66,22 @@ class Health:
 
     def note_rights(self, missing: Sequence[str]) -> None:
         """Take over which rights are missing, and log it when that changes."""
-        before, self.problem = self.problem, _sentence(missing)
-        if self.problem != before and missing:
-            log.error("not ready", problem=self.problem)
-        elif self.problem != before:
+        before, self._rights = self._rights, _sentence(missing)
+        if self._rights != before and missing:
+            log.error("not ready", problem=self._rights)
+        elif self._rights != before:
             log.info("the service account has all rights that the operator needs")
+
+    def note_definition(self, problem: str) -> None:
+        """Take over why the kind BalancedSource cannot be followed, and log it when that changes.
+
+        `problem` is empty if it can.
+        """
+        before, self._definition = self._definition, problem
+        if self._definition != before and problem:
+            log.error("not ready", problem=problem)
+        elif self._definition != before:
+            log.info("the kind BalancedSource is served now")
 
 
 def _sentence(missing: Sequence[str]) -> str:
@@ -87,7 +108,7 @@ async def watch_rights(health: Health, missing: Callable[[], Awaitable[Sequence[
         # An API server that restarts says nothing about rights: readiness stays as it was.
         except KubernetesError as error:
             log.warning("rights could not be checked", error=str(error))
-        await asyncio.sleep(SOON if health.problem else LATER)
+        await asyncio.sleep(SOON if health.lacks_rights else LATER)
 
 
 @asynccontextmanager

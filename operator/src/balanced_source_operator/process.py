@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final
 
-import kopf
 import structlog
 from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
@@ -18,7 +17,8 @@ from prometheus_client import start_http_server
 
 from balanced_source_adapters.collector import collect_rarely
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
-from balanced_source_operator.handlers import OnSource, build_registry
+from balanced_source_operator.following import follow
+from balanced_source_operator.handlers import KopfFollower, OnSource
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
 from balanced_source_operator.kube.cached import CachedApi
 from balanced_source_operator.kube.client import KubernetesClient
@@ -32,7 +32,7 @@ from balanced_source_operator.leadership import serve_while_leading
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.page.beside import answering_viewers
 from balanced_source_operator.page.board import StatusBoard
-from balanced_source_operator.resources.kinds import ResourceKind
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, ResourceKind
 from balanced_source_operator.runtime.audience import NoAudience
 from balanced_source_operator.runtime.call_pool import LanePool
 from balanced_source_operator.runtime.environment import Environment
@@ -77,7 +77,9 @@ async def _run(settings: Settings) -> None:
                 client,
                 stop,
                 health,
-                lambda: _serve(settings, client, metrics, board, stop),
+                partial(
+                    _serve, settings, client, stop, metrics=metrics, board=board, health=health
+                ),
             )
         finally:
             rights.cancel()
@@ -119,7 +121,13 @@ async def _client(*, connections: int = CONNECTIONS) -> AsyncIterator[ApiClient]
 
 
 async def _serve(
-    settings: Settings, client: ApiClient, metrics: Metrics, board: StatusBoard, stop: asyncio.Event
+    settings: Settings,
+    client: ApiClient,
+    stop: asyncio.Event,
+    *,
+    metrics: Metrics,
+    board: StatusBoard,
+    health: Health,
 ) -> None:
     supervisors: list[Supervisor] = []
     sources: list[ServedSources] = []
@@ -133,7 +141,8 @@ async def _serve(
             one.on_namespace(name, is_served)
 
     async with _watching(settings, tell, on_namespace) as watches:
-        api = CachedApi(MeteredApi(KubernetesClient(client), metrics), watches.informers)
+        kubernetes = KubernetesClient(client)
+        api = CachedApi(MeteredApi(kubernetes, metrics), watches.informers)
         restarts = RestartSlots(settings.max_restarts)
         audience = board if settings.page_port else NoAudience()
         supervisor = Supervisor(
@@ -148,10 +157,12 @@ async def _serve(
         )
         supervisors.append(supervisor)
         if watches.served is None:
-            await _follow(settings, supervisor, stop, supervisor.on_source)
-            return
-        sources.append(ServedSources(supervisor, watches.served))
-        await _follow(settings, supervisor, stop, sources[0].on_source)
+            tell_source = supervisor.on_source
+        else:
+            sources.append(ServedSources(supervisor, watches.served))
+            tell_source = sources[0].on_source
+        is_served = partial(kubernetes.serves, BALANCED_SOURCE)
+        await _follow(settings, supervisor, stop, tell_source, health=health, is_served=is_served)
 
 
 @asynccontextmanager
@@ -172,24 +183,20 @@ async def _watching(
 
 
 async def _follow(
-    settings: Settings, supervisor: Supervisor, stop: asyncio.Event, tell: OnSource
+    settings: Settings,
+    supervisor: Supervisor,
+    stop: asyncio.Event,
+    tell: OnSource,
+    *,
+    health: Health,
+    is_served: Callable[[], Awaitable[bool]],
 ) -> None:
     """Tell of all sources until the process is told to stop."""
-    kopf_settings = kopf.OperatorSettings()
-    # Roles in namespaces give no right to watch definitions and namespaces.
-    kopf_settings.scanning.disabled = bool(settings.namespaces)
     served = settings.namespaces or settings.namespace_selector or "all"
     log.info("serving", namespaces=served, identity=settings.identity)
     try:
-        await kopf.operator(
-            registry=build_registry(tell),
-            settings=kopf_settings,
-            clusterwide=not settings.namespaces,
-            namespaces=settings.namespaces,
-            # Without it kopf asks for the user's name, and a UID that a cluster assigns has none.
-            # The type is private.
-            identity=settings.identity,  # type: ignore[arg-type]
-            stop_flag=stop,
+        await follow(
+            partial(KopfFollower, settings, tell), is_served=is_served, health=health, stop=stop
         )
     finally:
         end_within(STOP_SECONDS)

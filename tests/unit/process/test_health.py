@@ -11,16 +11,11 @@ import kopf
 import pytest
 from structlog.testing import capture_logs
 
-from balanced_source_operator import process
+from balanced_source_operator.handlers import KopfFollower
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
 from balanced_source_operator.kube import rights
 from balanced_source_operator.kube.port import KubernetesError
-from balanced_source_operator.metrics import Metrics
-from balanced_source_operator.runtime.call_pool import LanePool
-from balanced_source_operator.runtime.environment import Environment
-from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
-from support.fake_kubernetes import FakeKubernetes
 from testbed.ports import LOOPBACK, PortPool
 
 pytestmark = pytest.mark.asyncio
@@ -173,15 +168,8 @@ async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyP
         given.update(settings)
 
     monkeypatch.setattr(kopf, "operator", operator)
-    monkeypatch.setattr(process, "end_within", lambda _: None)
-    environment = Environment(
-        api=FakeKubernetes().client(),
-        settings=Settings(identity="pod-1"),
-        pool=LanePool(),
-        metrics=Metrics(),
-    )
-    supervisor = Supervisor(environment)
-    await process._follow(environment.settings, supervisor, asyncio.Event(), supervisor.on_source)
+    follower = KopfFollower(Settings(identity="pod-1"), lambda *_: None)
+    await follower.run(asyncio.Event())
 
     assert given["identity"] == "pod-1"
     assert given.get("liveness_endpoint") is None, "its server logs each probe"

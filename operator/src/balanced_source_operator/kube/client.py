@@ -129,6 +129,21 @@ class KubernetesClient:
             raise translated(error, kind, name) from error
         return before, after
 
+    async def serves(self, kind: ResourceKind) -> bool:
+        """Return whether the API server serves a kind, which it may not do yet as it starts.
+
+        Raises:
+            KubernetesError: it refused, or does not answer.
+        """
+        root = "apis" if kind.group else "api"
+        try:
+            found = await self._call("GET", f"/{root}/{kind.api_version}")
+        except ApiException as error:
+            if error.status == _NOT_FOUND:
+                return False
+            raise translated(error, kind) from error
+        return any(known.get("name") == kind.plural for known in found.get("resources") or ())
+
     async def ask(self, method: str, path: str, *, body: Manifest | None = None) -> Manifest:
         """Send any other request, for commands that look at what is not an object.
 

@@ -6,6 +6,7 @@ Fed by watches, refreshed by lists now and then.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from balanced_source_operator.kube.informer import slim
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, POD, ResourceKind
@@ -16,14 +17,14 @@ class Observed:
     """Mutable, used by one task; handlers call `note` on the same event loop.
 
     Attributes:
-        body: the BalancedSource.
+        body: the BalancedSource, without what no one here reads.
         is_deleted: whether it is gone.
         unknown: kinds that the API server does not know.
         stopping: uids of applications that were deleted by this process. A watch may tell so later.
     """
 
     def __init__(self, body: Manifest) -> None:
-        self.body = body
+        self.body = slim(BALANCED_SOURCE, body)
         self.is_deleted = False
         self.unknown: set[ResourceKind] = set()
         self.stopping: set[str] = set()
@@ -128,7 +129,7 @@ class Observed:
         if event == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self.is_deleted = True
         elif _is_newer(body, self.body):
-            self.body = body
+            self.body = slim(BALANCED_SOURCE, body)
 
 
 def _owned(found: Iterable[Manifest], source: Identity, kind: ResourceKind) -> Iterable[Manifest]:

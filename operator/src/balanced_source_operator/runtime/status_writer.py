@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
 
 import structlog
 
@@ -29,6 +29,17 @@ RIVAL_FORGET: Final = 180.0
 """Seconds without a status of another installation after which there is none any more."""
 
 
+class _Stored(NamedTuple):
+    """What the API server made of a status; thousands of these are kept."""
+
+    revision: int
+    status: Any
+
+    @classmethod
+    def of(cls, body: Manifest) -> Self:
+        return cls(revision(body), body.get("status"))
+
+
 class StatusWriter:
     """Of one source.
 
@@ -46,7 +57,7 @@ class StatusWriter:
         self._source = source
         self._events = events
         self._written: dict[str, Any] = {}
-        self._stored: Manifest | None = None
+        self._stored: _Stored | None = None
         self._at = 0.0
         self._instance = instance
         self._rival, self._rival_at = "", -float("inf")
@@ -88,7 +99,7 @@ class StatusWriter:
             and seen.get("status") == _without_null(wanted)
         ):
             # as the operator before this one has left it
-            self._written, self._stored = wanted, seen
+            self._written, self._stored = wanted, _Stored.of(seen)
             return None
         if self.rival(seen) and (left := self._at + RIVAL_HOLD - now) > 0:
             return left
@@ -109,16 +120,17 @@ class StatusWriter:
         stored = await self._api.patch_status(
             BALANCED_SOURCE, self._source.namespace, self._source.name, wanted
         )
-        self._written, self._stored = wanted, stored
+        self._written = wanted
+        self._stored = None if stored is None else _Stored.of(stored)
         await self._tell(before, wanted)
         return None
 
     def _is_edited(self, seen: Manifest) -> bool:
         """Whether the status differs from what the API server made of ours in a later version."""
         # A watch may still deliver what was stored before our own write.
-        if self._stored is None or not self._written or revision(seen) <= revision(self._stored):
+        if self._stored is None or not self._written or revision(seen) <= self._stored.revision:
             return False
-        return bool(seen.get("status") != self._stored.get("status"))
+        return bool(seen.get("status") != self._stored.status)
 
     async def _tell(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         """Post an event when the source becomes ready. Problems have an announcer of their own."""
