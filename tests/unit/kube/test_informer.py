@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
@@ -19,7 +20,7 @@ from balanced_source_operator.kube.port import (
     RefusedError,
     UnknownKindError,
 )
-from balanced_source_operator.kube.stream import ExpiredError, WatchEvent
+from balanced_source_operator.kube.stream import ExpiredError, SilentWatchError, WatchEvent
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
@@ -154,6 +155,37 @@ def test_no_failure_ends_an_informer(error: Exception) -> None:
             server.items.append(config_map("b", 6))
             await scene.hears(error, WatchEvent("ADDED", config_map("b", 6)))
             assert (scene.names(), scene.informer.is_live) == (["a", "b"], True)
+
+    play(story)
+
+
+def test_a_silent_watch_is_opened_again_without_a_word() -> None:
+    """A cluster in which nothing of a kind has changed since its API server started is silent."""
+
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with capture_logs() as logs, running(Scene(server)) as scene:
+            await scene.hears()
+            begin = virtual_time.clock()
+            for _ in range(5):
+                server.news.put_nowait(SilentWatchError("no byte"))
+            await scene.hears(WatchEvent("ADDED", config_map("b", 6)))
+
+        assert (server.lists, server.watched_from) == (1, ["5"] * 6)
+        assert (scene.names(), scene.informer.is_live) == (["a", "b"], True)
+        assert virtual_time.clock() - begin == RELIST / 100, "there is no pause"
+        assert [entry for entry in logs if entry["log_level"] != "debug"] == []
+
+    play(story)
+
+
+@pytest.mark.parametrize("error", [KubernetesError("broken"), SilentWatchError("no byte")])
+def test_a_watch_that_breaks_continues_behind_what_it_has_told(error: Exception) -> None:
+    async def story() -> None:
+        server = Server(config_map("a", 5))
+        with running(Scene(server)) as scene:
+            await scene.hears(WatchEvent("MODIFIED", config_map("a", 9)), error)
+            assert server.watched_from == ["5", "9"], "older states are not told after newer ones"
 
     play(story)
 

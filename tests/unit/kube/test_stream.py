@@ -1,5 +1,6 @@
 """What a watch delivers, line by line, from a server that plays the API server."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -7,7 +8,12 @@ from aiohttp import web
 from kubernetes_asyncio.client import ApiClient, Configuration
 
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.kube.stream import ExpiredError, KubernetesStream, WatchEvent
+from balanced_source_operator.kube.stream import (
+    ExpiredError,
+    KubernetesStream,
+    SilentWatchError,
+    WatchEvent,
+)
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 
 pytestmark = pytest.mark.asyncio
@@ -26,12 +32,17 @@ class Server:
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
         self.status = 200
+        self.begins, self.ends = asyncio.Event(), asyncio.Event()
+        self.begins.set()
+        self.ends.set()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(status=self.status)
+        await self.begins.wait()
         await response.prepare(request)
         for chunk in self.chunks:
             await response.write(chunk)
+        await self.ends.wait()
         return response
 
 
@@ -47,6 +58,8 @@ async def scene() -> AsyncIterator[tuple[Server, KubernetesStream]]:
     configuration.host = f"http://127.0.0.1:{runner.addresses[0][1]}"
     async with ApiClient(configuration) as client:
         yield server, KubernetesStream(client)
+        server.begins.set()
+        server.ends.set()
     await runner.cleanup()
 
 
@@ -80,3 +93,20 @@ async def test_a_watch_that_ends_badly_says_why(
     server.status, server.chunks = status, [line + b"\n"]
     with pytest.raises(error):
         await watched(stream)
+
+
+@pytest.mark.parametrize(("begins", "is_silent"), [(True, True), (False, False)])
+async def test_silence_is_told_from_an_api_server_that_does_not_answer(
+    scene: tuple[Server, KubernetesStream],
+    monkeypatch: pytest.MonkeyPatch,
+    begins: bool,
+    is_silent: bool,
+) -> None:
+    monkeypatch.setattr("balanced_source_operator.kube.stream.SILENCE", 0.05)
+    server, stream = scene
+    (server.ends if begins else server.begins).clear()
+
+    with pytest.raises(KubernetesError) as found:
+        await watched(stream)
+
+    assert isinstance(found.value, SilentWatchError) is is_silent

@@ -19,7 +19,7 @@ from balanced_source_operator.kube.port import (
     RefusedError,
     UnknownKindError,
 )
-from balanced_source_operator.kube.stream import ExpiredError, Stream, WatchEvent
+from balanced_source_operator.kube.stream import ExpiredError, SilentWatchError, Stream, WatchEvent
 from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
 
 RELIST: Final = 600.0
@@ -74,6 +74,7 @@ class Informer:
         self._namespaces = namespaces
         self._added: set[str] = set()
         self._due = 0.0
+        self._revision = ""
         self._tell = tell
         self._selector = selector
         self.kind = kind
@@ -116,24 +117,28 @@ class Informer:
 
     async def run(self) -> None:
         """Follow the kind until this is cancelled. No failure ends it."""
-        revision, pause = "", RETRY_FIRST
+        pause = RETRY_FIRST
         while True:
             try:
-                if not revision or time.monotonic() >= self._due:
-                    revision, self._due = await self._list(), time.monotonic() + RELIST
+                if not self._revision or time.monotonic() >= self._due:
+                    await self._list()
+                    self._due = time.monotonic() + RELIST
                 pause = RETRY_FIRST
-                revision = await self._follow(revision)
+                await self._follow()
             except ExpiredError:
                 # 410: what has changed since is not known any more, and only a list tells.
-                revision = ""
+                self._revision = ""
+            except SilentWatchError:
+                # If the API server is away, opening the watch again fails, and that is told.
+                log.debug("watch opened again", kind=self.kind.plural)
             except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
-                revision = self._failed(error, revision)
+                self._failed(error)
                 jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                 await asyncio.sleep(UNKNOWN if self.is_unknown else jittered)
                 pause = min(2 * pause, RETRY_MAX)
 
-    def _failed(self, error: Exception, revision: str) -> str:
-        """Note a failure; return the revision from which the watch may continue.
+    def _failed(self, error: Exception) -> None:
+        """Note a failure, and whether the watch may continue behind what it has told.
 
         Objects of a kind that is unknown stay: an API server that has just started may not know it
         for a moment.
@@ -152,32 +157,33 @@ class Informer:
             log.warning("watch interrupted; trying again", kind=self.kind.plural, error=str(error))
         else:
             log.error("watch failed; starting over", kind=self.kind.plural, exc_info=error)
-        return revision if _may_go_on(error) else ""
+        if not _may_go_on(error):
+            self._revision = ""
 
-    async def _list(self) -> str:
+    async def _list(self) -> None:
         found = await self._stream.list_all(self.kind, self.namespace, selector=self._selector)
         self._take(found.items)
         self.is_live, self.is_unknown = True, False
         self._first.set()
-        return found.revision
+        self._revision = found.revision
 
-    async def _follow(self, revision: str) -> str:
-        """Take over changes until the watch ends; return the newest revision."""
+    async def _follow(self) -> None:
+        """Take over changes until the watch ends."""
         watch = self._stream.watch(
-            self.kind, self.namespace, selector=self._selector, revision=revision
+            self.kind, self.namespace, selector=self._selector, revision=self._revision
         )
         async with aclosing(watch) as changes:
             async for change in changes:
                 self.is_live = True
-                revision = str(change.manifest["metadata"]["resourceVersion"])
                 # A bookmark holds a revision alone, which keeps a quiet watch from being too old.
                 if change.event != "BOOKMARK":
                     self._note(change)
+                # Also for a watch that breaks: older states must not be told after newer ones.
+                self._revision = str(change.manifest["metadata"]["resourceVersion"])
                 if time.monotonic() >= self._due:
                     break
         # The API server ends each watch after a while; that is no failure.
         self.is_live = True
-        return revision
 
     def _take(self, items: Iterable[Manifest]) -> None:
         """Take over a whole list, and tell what differs from what is known."""

@@ -18,9 +18,10 @@ WATCH: Final = 300
 """Seconds after which the API server ends a watch."""
 
 SILENCE: Final = 90.0
-"""Seconds without a byte after which a watch counts as broken.
+"""Seconds without a byte after which a watch is opened again, for its connection may be dead.
 
-The API server sends a bookmark every minute.
+The API server sends a bookmark every minute, unless nothing of the kind has changed since it
+started.
 """
 
 _CONNECT: Final = 15.0
@@ -29,6 +30,13 @@ _GONE: Final = 410
 
 class ExpiredError(KubernetesError):
     """The API server does not know what has changed since that revision: list again."""
+
+
+class SilentWatchError(KubernetesError):
+    """Nothing came for a while: the connection may be dead, or there is nothing to say.
+
+    An API server sends no bookmark for a kind of which nothing has changed since it started.
+    """
 
 
 class Listing(NamedTuple):
@@ -66,6 +74,7 @@ class Stream(Protocol):
 
         Raises:
             ExpiredError: the revision is too old.
+            SilentWatchError: nothing came for a while.
         """
         ...
 
@@ -110,8 +119,12 @@ class KubernetesStream:
             async with await self._ask(kind, namespace, query, total=WATCH + _CONNECT) as response:
                 if response.status != 200:  # noqa: PLR2004 - the only success of a watch
                     raise _refusal(kind, response.status, await response.text())
-                async for line in _lines(response.content):
-                    yield _change(kind, line)
+                try:
+                    async for line in _lines(response.content):
+                        yield _change(kind, line)
+                # Not where the answer does not even begin: that is a fault.
+                except aiohttp.SocketTimeoutError as error:
+                    raise SilentWatchError(f"the watch of {kind.plural} is silent") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise KubernetesError(f"the watch of {kind.plural} has broken: {error!r}") from error
 
