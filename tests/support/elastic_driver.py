@@ -18,17 +18,17 @@ from support.queries import start
 from support.spark_session import spark_session
 
 
-def main(folder: str, checkpoint: str, python_path: str) -> None:
-    """Run until it is killed."""
+def main(folder: str, checkpoint: str, python_path: str, spares: str) -> None:
+    """Run until it is killed; `spares` executors stay beside what readers need."""
     os.environ["PYTHONPATH"] = python_path
     conf = {
         "spark.executor.memory": "512m",
         "spark.executor.cores": "1",
         "spark.executorEnv.PYTHONPATH": python_path,
     }
-    with spark_session(conf, master="local-cluster[2,1,600]") as spark:
+    with spark_session(conf, master=f"local-cluster[{2 + int(spares)},1,600]") as spark:
         board = Board(Path(tempfile.mkdtemp()))
-        ExecutorScaler(spark, board).start()
+        ExecutorScaler(spark, board, spares=int(spares)).start()
 
         def tell(rows: DataFrame, _: int) -> None:
             count, tasks = rows.count(), rows.rdd.getNumPartitions()

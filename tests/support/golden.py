@@ -395,6 +395,13 @@ DOCUMENTED = {
 }
 """Examples of a driver whose messages link to a copy of the documentation."""
 
+_SPARING = replace(PIPELINE, connector="numbers", warm_spares=2)
+SPARING = {
+    "pipeline": _SPARING,
+    "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_SPARING),
+}
+"""Examples of a driver that keeps spare executors; older drivers ignore that."""
+
 OPTIONED = {
     "pipeline": _OPTIONED,
     "driver-environment": replace(ENVIRONMENT, host="2", pipeline=_OPTIONED),
@@ -468,6 +475,7 @@ FURTHER = {
     "-retained": RETAINING,
     "-options": OPTIONED,
     "-hosts": HOSTS,
+    "-spares": SPARING,
 }
 """End of a file's name → kind → example in its present version."""
 

@@ -87,7 +87,7 @@ def start(
 ) -> StreamingQuery:
     """Start the query that a pipeline describes."""
     board = Board(Path(tempfile.mkdtemp(prefix="balanced-source-executors-")))
-    ExecutorScaler(spark, board).start()
+    ExecutorScaler(spark, board, spares=pipeline.warm_spares).start()
     options = {**source_options(pipeline, environment), "executorsDir": str(board.folder)}
     return start_with(options, spark, pipeline, transform, environment)
 

@@ -6,7 +6,8 @@ Two processes take part. The planning process knows the parallelism and has no S
 driver's own program has one. They talk by three small files: what is `wanted`, what is `adopted`,
 and for what executors are `ready`. Readers that come to executors which are still starting would
 make that micro-batch wait for them (measured: 2 s against 0.2 s), so a larger parallelism is
-adopted when they have registered, or when waiting has taken too long.
+adopted when they have registered, or when waiting has taken too long. Spares that are there already
+spare it the wait.
 """
 
 import contextlib
@@ -134,7 +135,7 @@ class ExecutorStep:
 
 
 def next_step(
-    *, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool
+    *, wanted: int, adopted: int, executors: int, slots: int, is_elastic: bool, spares: int = 0
 ) -> ExecutorStep:
     """Decide; pure.
 
@@ -144,11 +145,12 @@ def next_step(
         executors: that are registered.
         slots: tasks that one executor runs at once.
         is_elastic: Spark's dynamic allocation was chosen by the user: it decides alone.
+        spares: executors beside those that the readers need. A reader never waits for them.
     """
     # Two that decide would undo each other's requests.
     if is_elastic:
         return ExecutorStep(ready=wanted)
-    needed = -(-max(wanted, adopted, 1) // slots)
+    needed = -(-max(wanted, adopted, 1) // slots) + spares
     if executors < needed:
         return ExecutorStep(total=needed, ready=executors * slots)
     return ExecutorStep(surplus=executors - needed, ready=executors * slots)
@@ -160,9 +162,11 @@ class ExecutorScaler:
     Args:
         spark: the session.
         board: see there.
+        spares: executors beside those that the readers need.
     """
 
-    def __init__(self, spark: Any, board: Board) -> None:
+    def __init__(self, spark: Any, board: Board, *, spares: int = 0) -> None:
+        self._spares = spares
         # Spark's developer interface has no other door
         self._context = spark.sparkContext._jsc.sc()  # noqa: SLF001
         self._jvm = spark.sparkContext._jvm  # noqa: SLF001
@@ -210,6 +214,7 @@ class ExecutorScaler:
             executors=len(ids),
             slots=self._slots,
             is_elastic=self._is_elastic,
+            spares=self._spares,
         )
         if step.ready != self._board.read("ready"):
             self._board.post("ready", step.ready)

@@ -20,7 +20,7 @@ from .conftest import Local
 class Driver:
     """The program `support.elastic_driver`."""
 
-    def __init__(self, local: Local, folder: Path) -> None:
+    def __init__(self, local: Local, folder: Path, *, spares: int = 0) -> None:
         python_path = os.pathsep.join(
             str(CHECKOUT / part) for part in ("tests", "operator/src", "spark_app/src")
         )
@@ -34,6 +34,7 @@ class Driver:
                     str(local.folder),
                     str(folder / "ck"),
                     python_path,
+                    str(spares),
                 ],
                 stdout=output,
                 stderr=errors,
@@ -54,8 +55,8 @@ class Driver:
 
 
 @pytest.fixture
-def driver(local: Local, tmp_path: Path) -> Iterator[Driver]:
-    made = Driver(local, tmp_path)
+def driver(local: Local, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Driver]:
+    made = Driver(local, tmp_path, spares=getattr(request, "param", 0))
     yield made
     made.process.kill()
     made.process.wait()
@@ -82,3 +83,25 @@ def test_more_executors_before_more_readers_and_fewer_after_fewer(
 
     local.rescale(1)
     wait_until(lambda: reads_with(1, 1), 300, "the second executor to be given back", interval=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1000)
+@pytest.mark.parametrize("driver", [1], indirect=True)
+def test_a_spare_is_there_before_a_reader_needs_it_and_is_replaced(
+    driver: Driver, local: Local, kafka: KafkaCluster, topic: str
+) -> None:
+    def reads_with(readers: int, executors: int) -> bool:
+        local.operator.look()
+        assert driver.process.poll() is None, "the driver ended"
+        kafka.admin.produce(topic, [b"x"] * 40)
+        return driver.newest(readers).get("executors") == executors
+
+    local.rescale(1)
+    wait_until(lambda: reads_with(1, 2), 300, "the first executor and a spare", interval=0.5)
+
+    local.rescale(2)
+    wait_until(lambda: reads_with(2, 3), 300, "two readers and a new spare", interval=0.5)
+
+    local.rescale(1)
+    wait_until(lambda: reads_with(1, 2), 300, "the surplus to be given back", interval=0.5)

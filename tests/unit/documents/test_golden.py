@@ -42,6 +42,7 @@ from support.golden import (
     RECORD,
     REMOVED,
     RETAINING,
+    SPARING,
     STATE,
     UNDISCOVERED,
     ZONED,
@@ -196,6 +197,8 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("driver-environment", 2, "-retained"): RETAINING["driver-environment"],
     ("driver-environment", 2, "-options"): OPTIONED["driver-environment"],
     ("pipeline", 2, "-options"): OPTIONED["pipeline"],
+    ("pipeline", 2, "-spares"): SPARING["pipeline"],
+    ("driver-environment", 2, "-spares"): SPARING["driver-environment"],
     ("enumerator-state", 1, ""): first_state(),
     # Version 2 as builds before 0.1.0 wrote it: the same format, without loads.
     ("enumerator-state", 2, "-before-loads"): second_state(

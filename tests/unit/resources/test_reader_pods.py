@@ -29,6 +29,7 @@ def test_executors_with_one_slot_are_readers() -> None:
     "application",
     [
         pytest.param({"executor": {"cores": 4}}, id="four readers in a pod"),
+        pytest.param({"executor": {"warmSpares": 1}}, id="a pod without a reader"),
         pytest.param({"sparkConf": {"spark.executor.cores": "2"}}, id="two by configuration"),
         pytest.param({"sparkConf": {"spark.task.cpus": "2"}}, id="no slot at all"),
         pytest.param(
@@ -62,5 +63,9 @@ def test_the_selector_matches_as_many_pods_as_readers(parallelism: int) -> None:
         SOURCE, application, name="o", parallelism=parallelism, secrets=(), conf={}
     )
 
-    assert manifest["spec"]["executor"]["instances"] == executors(parallelism, 1) == parallelism
+    assert (
+        manifest["spec"]["executor"]["instances"]
+        == executors(parallelism, application)
+        == parallelism
+    )
     assert manifest["spec"]["executor"]["labels"] == {f"{GROUP}/name": "orders"}

@@ -37,6 +37,27 @@ def test_executors_are_asked_for_before_and_given_back_after(
     assert step == expected
 
 
+@pytest.mark.parametrize(
+    ("wanted", "adopted", "executors", "expected"),
+    [
+        (2, 2, 3, ExecutorStep(ready=6)),  # one is needed, two are spares
+        (6, 2, 3, ExecutorStep(total=5, ready=6)),  # the spares suffice, and are replaced
+        (7, 2, 3, ExecutorStep(total=6, ready=6)),  # they do not: one reader waits
+        (2, 6, 5, ExecutorStep(ready=10)),  # the smaller number is not adopted yet
+        (2, 2, 5, ExecutorStep(surplus=2, ready=10)),
+        (2, 2, 1, ExecutorStep(total=3, ready=2)),  # a spare has died
+    ],
+)
+def test_spares_stay_beside_what_readers_need(
+    wanted: int, adopted: int, executors: int, expected: ExecutorStep
+) -> None:
+    step = next_step(
+        wanted=wanted, adopted=adopted, executors=executors, slots=2, is_elastic=False, spares=2
+    )
+
+    assert step == expected
+
+
 def test_one_executor_stays_while_no_number_of_readers_is_known() -> None:
     step = next_step(wanted=0, adopted=0, executors=2, slots=1, is_elastic=False)
 
@@ -107,10 +128,10 @@ class Cluster:
         self._looks: list[Callable[[], None]] = []
         self._conf, self._master = conf, master
 
-    def run(self, board: Board, *looks: Callable[[], None]) -> None:
+    def run(self, board: Board, *looks: Callable[[], None], spares: int = 0) -> None:
         """Let the scaler look as often as there are looks; each says what has happened before."""
         self._looks = [*looks]
-        self._scaler = ExecutorScaler(self.session, board)
+        self._scaler = ExecutorScaler(self.session, board, spares=spares)
         self._step()
         self._scaler.start()
 
@@ -310,6 +331,15 @@ def test_a_query_with_dynamic_allocation_may_have_no_executor(board: Board) -> N
     cluster.run(board, state(cluster, board, 2, 2, []))
 
     assert board.known("executors") is None
+
+
+def test_spares_are_requested_and_kept(board: Board) -> None:
+    cluster = Cluster(CORES)
+    bare = state(cluster, board, 4, 4, ["1", "2"])
+
+    cluster.run(board, bare, state(cluster, board, 4, 4, ["1", "2", "3"]), spares=1)
+
+    assert cluster.calls == [3]
 
 
 def test_the_adopted_readers_count_while_no_number_is_wanted(board: Board) -> None:

@@ -94,6 +94,7 @@ class Pipeline:
         max_records_per_reader: above this many records, a reader's surplus is read by others; None
             for no limit.
         executor_patience: longest wait for executors, as a duration; None for the default.
+        warm_spares: executors beside those that the readers need.
         alignment: see `EventTimeAlignment`; None for none.
         accept_checkpoint_of: former source, ``namespace/name``, whose checkpoint is taken over;
             None for none.
@@ -109,6 +110,7 @@ class Pipeline:
     columns: tuple[str, ...] | None = None
     max_records_per_reader: int | None = None
     executor_patience: str | None = None
+    warm_spares: int = 0
     alignment: EventTimeAlignment | None = None
     accept_checkpoint_of: str | None = None
     connector: str = DEFAULT_CONNECTOR
@@ -134,6 +136,7 @@ def to_json(pipeline: Pipeline) -> dict[str, Json]:
         columns=None if pipeline.columns is None else list(pipeline.columns),
         maxRecordsPerReader=pipeline.max_records_per_reader,
         executorPatience=pipeline.executor_patience,
+        warmSpares=pipeline.warm_spares or None,
         alignment=_optional(pipeline.alignment, _alignment_to_json),
         acceptCheckpointOf=pipeline.accept_checkpoint_of,
         options=_without_fields(pipeline.options) or None,
@@ -189,6 +192,7 @@ def _from_json(data: Mapping[str, Any]) -> Pipeline:
         columns=_optional(data.get("columns"), tuple),
         max_records_per_reader=data.get("maxRecordsPerReader"),
         executor_patience=data.get("executorPatience"),
+        warm_spares=int(data.get("warmSpares", 0)),
         alignment=_optional(data.get("alignment"), _alignment_from_json),
         accept_checkpoint_of=data.get("acceptCheckpointOf"),
         connector=data.get("connector", DEFAULT_CONNECTOR),

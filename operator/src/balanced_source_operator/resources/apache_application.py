@@ -116,7 +116,7 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
         "spark.driver.memory": application.driver.memory,
         "spark.executor.cores": str(application.executor.cores),
         "spark.executor.memory": application.executor.memory,
-        "spark.executor.instances": str(executors(parallelism, application.executor.cores)),
+        "spark.executor.instances": str(executors(parallelism, application)),
         **{
             f"spark.kubernetes.{role}.label.{k}": v
             for role in _ROLES

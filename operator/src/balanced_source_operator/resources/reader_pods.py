@@ -41,6 +41,7 @@ def _has_pod_per_reader(application: Application, conf: Mapping[str, str]) -> bo
     return (
         application.main_application_file == PACKAGED_APPLICATION
         and application.executor.cores == 1
+        and application.executor.warm_spares == 0
         and merged.get("spark.executor.cores", "1") == "1"
         and merged.get("spark.task.cpus", "1") == "1"
         and merged.get("spark.dynamicAllocation.enabled", "false").lower() != "true"

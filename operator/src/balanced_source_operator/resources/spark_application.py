@@ -244,9 +244,9 @@ def _digest(source: Identity, application: Application, conf: Mapping[str, str])
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def executors(parallelism: int, cores: int) -> int:
-    """Number of executors that give every reader a task slot."""
-    return -(-parallelism // cores)
+def executors(parallelism: int, application: Application) -> int:
+    """Number of executors that give every reader a task slot, with the spares."""
+    return -(-parallelism // application.executor.cores) + application.executor.warm_spares
 
 
 def ends_by_itself(application: Application) -> bool:
@@ -325,7 +325,8 @@ def driver_environment(
     wanted = (
         application.pipeline if application.main_application_file == PACKAGED_APPLICATION else None
     )
-    pipeline = None if wanted is None else _pipeline(wanted, connector, options)
+    spares = application.executor.warm_spares
+    pipeline = None if wanted is None else _pipeline(wanted, connector, options, warm_spares=spares)
     return DriverEnvironment(
         name=source.name,
         namespace=source.namespace,
@@ -337,7 +338,9 @@ def driver_environment(
     )
 
 
-def _pipeline(wanted: spec.PipelineSpec, connector: str, options: Mapping[str, str]) -> Pipeline:
+def _pipeline(
+    wanted: spec.PipelineSpec, connector: str, options: Mapping[str, str], *, warm_spares: int
+) -> Pipeline:
     sink, alignment = wanted.sink, wanted.alignment
     return Pipeline(
         checkpoint_location=wanted.checkpoint_location,
@@ -352,6 +355,7 @@ def _pipeline(wanted: spec.PipelineSpec, connector: str, options: Mapping[str, s
         columns=tuple(wanted.columns) if wanted.columns is not None else None,
         max_records_per_reader=wanted.max_records_per_reader,
         executor_patience=wanted.executor_patience,
+        warm_spares=warm_spares,
         accept_checkpoint_of=wanted.accept_checkpoint_of,
         connector=connector,
         options=options,
@@ -405,7 +409,7 @@ def _executor(
     return {
         "cores": application.executor.cores,
         "memory": application.executor.memory,
-        "instances": executors(parallelism, application.executor.cores),
+        "instances": executors(parallelism, application),
         "labels": source.pod_labels,
         "template": executor_template(application, secrets),
     }

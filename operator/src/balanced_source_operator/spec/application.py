@@ -219,6 +219,11 @@ class Executor(Model):
     memory: Memory = "1g"
     """Heap of an executor's JVM."""
 
+    warm_spares: Annotated[int, Field(ge=0, le=100)] = 0
+    """Executors beside those that the readers need. They take part in reading, and a larger
+    parallelism takes effect without waiting for pods as long as they suffice. Afterwards they are
+    replaced. Only the packaged application keeps spares."""
+
     template: Template | None = None
     """Pod template. The container must be named spark-kubernetes-executor."""
 
@@ -242,6 +247,11 @@ _ONE_HOST: Final = (
     "restart.strategy BlueGreen is for a source with one application: several hosts restart in"
     " turn, and each hands its splits over first. Remove hosts or strategy"
 )
+_SPARES: Final = (
+    "executor.warmSpares needs the packaged application without spark.dynamicAllocation.enabled in"
+    " sparkConf: otherwise the program, or Spark, decides how many executors there are"
+)
+_DYNAMIC: Final = "spark.dynamicAllocation.enabled"
 _IS_BLUE_GREEN: Final = "self.restart.strategy == 'BlueGreen'"
 
 
@@ -281,6 +291,12 @@ class Application(Model):
                 " !(has(self.pipeline.trigger.availableNow) &&"
                 " self.pipeline.trigger.availableNow))",
                 _BLUE_GREEN,
+            ),
+            rule(
+                f"self.executor.warmSpares == 0 || (self.mainApplicationFile =="
+                f" '{PACKAGED_APPLICATION}' && (!('{_DYNAMIC}' in self.sparkConf) ||"
+                f" !self.sparkConf['{_DYNAMIC}'].matches('(?i)^true$')))",
+                _SPARES,
             ),
         )
     )
@@ -393,6 +409,14 @@ class Application(Model):
             or pipeline.trigger.available_now
         ):
             raise PydanticCustomError("blue_green", _BLUE_GREEN)
+        return self
+
+    @model_validator(mode="after")
+    def _can_keep_spares(self) -> "Application":
+        is_dynamic = self.spark_conf.get(_DYNAMIC, "").lower() == "true"
+        is_packaged = self.main_application_file == PACKAGED_APPLICATION
+        if self.executor.warm_spares and (is_dynamic or not is_packaged):
+            raise PydanticCustomError("warm_spares", _SPARES)
         return self
 
     @property
