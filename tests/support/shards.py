@@ -62,6 +62,7 @@ class StreamInMemory:
         created: identity of the stream.
         sent: all records: key and number.
         now: milliseconds since the epoch.
+        retention: see `Summary`; `age` makes records expire.
         before: called before each answer to a reader; it may raise what a server would.
     """
 
@@ -74,6 +75,7 @@ class StreamInMemory:
             0,
             FIRST_NUMBER,
         )
+        self.retention: int | None = None
         self.sent: list[tuple[str, int]] = []
         self.before: Callable[[str], None] = lambda _: None
         self.calls = 0
@@ -119,9 +121,22 @@ class StreamInMemory:
         """A closed shard is not retained any more."""
         assert not self.shards.pop(name).is_open
 
+    def age(self, millis: int) -> None:
+        """Time passes, and records that are older than the retention expire."""
+        self.now += millis
+        for shard in self.shards.values():
+            oldest = (self.now - (self.retention or self.now)) * 1000
+            shard.trimmed = sum(record.arrived < oldest for record in shard.records)
+
     def trim(self, name: str, count: int) -> None:
         """The oldest records of a shard are not retained any more."""
         self.shards[name].trimmed += count
+
+    def recreate(self, shards: int = 1) -> None:
+        """The stream was deleted, and created again: ids of shards begin anew."""
+        self.shards, self._made, self.created = {}, 0, str(int(self.created) + 1)
+        for number in range(shards):
+            self._add(WIDTH * number // shards, WIDTH * (number + 1) // shards)
 
     def _add(self, low: int, high: int, *parents: str) -> None:
         self.shards[f"shardId-{self._made:012}"] = StoredShard(low, high, parents)
@@ -151,7 +166,7 @@ class StreamInMemory:
 
     def summary(self, stream: str) -> Summary:
         """See `KinesisClient`."""
-        return Summary(self.created, self.now)
+        return Summary(self.created, self.now, self.retention)
 
     def iterator(self, split: ShardSplit) -> str:
         """See `KinesisClient`."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source.api import Source
 from balanced_source.connectors.kinesis import Lineage, OnShardLoss, Shard, Start, StartAt
 from balanced_source.testing.local_run import LocalRun
 from balanced_source_adapters.kinesis.client import Record
@@ -29,11 +30,23 @@ class Scene:
             discovery_interval=1.0,
             on_loss=on_loss,
         )
+        self.run = self._run(source)
+        self.run.start()
+
+    def restart(self) -> None:
+        """Start the query again, from its newest checkpoint and state."""
+        former, self.run = self.run, self._run(self.run.source)
+        former.close()
+        self.run.state, self.run.offset = former.state, former.offset
+        self.run.incarnation = former.incarnation
+        self.run.start()
+
+    def _run(self, source: Source[Any, Any]) -> LocalRun[Record]:
+        assert isinstance(source, ReadableSource)
         collect = lambda _subtask, record, _time: self.found.append(record)  # noqa: E731
-        self.run: LocalRun[Record] = LocalRun(
+        return LocalRun(
             source, source.create_reader, self.stream.execute, collect, clock=lambda: self.now
         )
-        self.run.start()
 
     def put(self) -> None:
         for key in KEYS:

@@ -22,6 +22,9 @@ ACCESS_KEY: Final = "accessKeyId"
 SECRET_KEY: Final = "secretAccessKey"  # noqa: S105 - the name of a key
 TOKEN: Final = "sessionToken"  # noqa: S105 - the name of a key
 
+_HOUR: Final = 3_600_000
+"""Milliseconds."""
+
 TIMEOUT: Final = 10
 """Seconds until a request that has no answer fails."""
 
@@ -117,10 +120,12 @@ class Summary(NamedTuple):
     Attributes:
         created: tells the stream from a former one of its name.
         now: time of the server, in milliseconds since the epoch.
+        retention: milliseconds for which it keeps a record; None: unknown.
     """
 
     created: str
     now: int
+    retention: int | None = None
 
 
 class KinesisClient:
@@ -144,8 +149,13 @@ class KinesisClient:
             DiscoveryError: the service does not answer, or refuses to.
         """
         answer = self._call(stream, lambda client: client.describe_stream_summary(**_named(stream)))
-        created = answer["StreamDescriptionSummary"]["StreamCreationTimestamp"]
-        return Summary(created=str(_millis(created)), now=_server_time(answer))
+        known = answer["StreamDescriptionSummary"]
+        hours = known.get("RetentionPeriodHours")
+        return Summary(
+            created=str(_millis(known["StreamCreationTimestamp"])),
+            now=_server_time(answer),
+            retention=None if hours is None else int(hours) * _HOUR,
+        )
 
     def shards(self, stream: str) -> dict[SplitId, Shard]:
         """Return all shards of a stream that are retained, with their parents.

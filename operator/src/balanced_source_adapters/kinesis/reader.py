@@ -1,5 +1,6 @@
 """Reads shards: a split reader for any number of them, and the source reader of a task."""
 
+import datetime as dt
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -111,6 +112,8 @@ class _Reading:
         former: sequence number of the record that was read last, which the iterator begins with
             once more; None: it begins behind.
         arrived: see `FetchedUpTo`.
+        is_late: whether the shard was found so long ago that all it had then has expired, and
+            nothing of it was read.
     """
 
     split: ShardSplit
@@ -118,6 +121,7 @@ class _Reading:
     iterator: str | None = None
     former: int | None = None
     arrived: int | None = None
+    is_late: bool = False
 
 
 class ShardReader(SplitReader[Record, ShardSplit]):
@@ -151,7 +155,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         self._next_tips: set[SplitId] = set()
         self._shards: dict[SplitId, _Reading] = {}
         self._paused: set[SplitId] = set()
-        self._identities: dict[str, tuple[str, float]] = {}
+        self._summaries: dict[str, tuple[Summary, float]] = {}
         self._woken = threading.Event()
 
     def fetch(self) -> RecordsBySplits[Record]:
@@ -235,7 +239,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         reading.iterator = None
         self._fetches.newest.pop(reading.split.split_id, None)
         # A recreated stream answers with errors first, so the next request asks who it is.
-        self._identities.pop(reading.split.stream, None)
+        self._summaries.pop(reading.split.stream, None)
 
     def _asked(self, reading: _Reading) -> Batch:
         if reading.iterator is None:
@@ -256,7 +260,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         reading.former = None
         if reading.iterator is not None:
             return
-        self._check_identity(split)
+        summary = self._checked_summary(split)
+        reading.is_late = not split.offset and _is_late(split, summary)
         # The iterator begins with the record that was read last: its return proves that none is
         # missing.
         reading.former = split.offset - 1 if split.offset else None
@@ -265,23 +270,24 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         except BadPositionError as error:
             if not split.offset:  # the user's own start, which is wrong
                 raise
-            self._note_loss(split, error)
+            self._note_loss(split, _former_gone(split, error), error)
             reading.iterator, reading.former = self._client.iterator(split.from_its_oldest()), None
 
-    def _check_identity(self, split: ShardSplit) -> None:
-        """Check that the stream is the one that the split belongs to.
+    def _checked_summary(self, split: ShardSplit) -> Summary:
+        """Return what the service says of a split's stream, which is still the same.
 
         Raises:
             NotFoundError: it was deleted and created again. The enumerator decides what that means.
         """
-        identity, until = self._identities.get(split.stream, ("", float("-inf")))
-        if until < self._clock():
-            identity = self._client.summary(split.stream).created
-            self._identities[split.stream] = identity, self._clock() + IDENTITY_LIFETIME
-        if split.created not in (None, identity):
+        summary, until = self._summaries.get(split.stream, (None, float("-inf")))
+        if summary is None or until < self._clock():
+            summary = self._client.summary(split.stream)
+            self._summaries[split.stream] = summary, self._clock() + IDENTITY_LIFETIME
+        if split.created not in (None, summary.created):
             raise NotFoundError(
                 f"stream {split.stream} was deleted and created again", scope=split.stream
             )
+        return summary
 
     def _taken(self, reading: _Reading, batch: Batch) -> tuple[list[Record], bool]:
         split, now = reading.split, self._clock()
@@ -297,7 +303,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         reading.iterator = batch.iterator
         # Until a record has come, the iterator begins with the former one: the next task, which
         # does not expect that, would emit it again.
-        if batch.iterator is not None and reading.former is None:
+        if batch.iterator is not None and reading.former is None and not reading.is_late:
             self._shared.keep(reading.key, reading.split.offset, batch.iterator, now)
         records = [record for record in found if record.sequence < split.stop]
         if len(records) < len(found) or (found and reading.split.is_finished):
@@ -306,31 +312,55 @@ class ShardReader(SplitReader[Record, ShardSplit]):
 
     def _new(self, reading: _Reading, batch: Batch) -> tuple[Record, ...]:
         """The records that were not read before. The first one shows whether any is missing."""
-        if reading.former is None or not batch.records:
+        if not batch.records:
+            return batch.records
+        # Only now: a shard without records has lost none.
+        if reading.is_late:
+            reading.is_late = False
+            self._note_loss(reading.split, _begun_late(reading.split))
+        if reading.former is None:
             return batch.records
         former, reading.former = reading.former, None
         if batch.records[0].sequence == former:
             return batch.records[1:]
-        self._note_loss(reading.split, None)
+        self._note_loss(reading.split, _former_gone(reading.split))
         return tuple(record for record in batch.records if record.sequence > former)
 
-    def _note_loss(self, split: ShardSplit, error: Exception | None) -> None:
-        """Records that come after the last one that was read may have expired.
+    def _note_loss(self, split: ShardSplit, text: str, error: Exception | None = None) -> None:
+        """Records that were not read may have expired.
 
         Raises:
             RefusedDiscoveryError: the user does not accept that.
         """
-        text = (
-            f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was"
-            f" read last, is not retained any more{f' ({error})' if error else ''}. Records after"
-            " it may have expired unread"
-        )
         if self._on_loss is OnShardLoss.FAIL:
             raise RefusedDiscoveryError(
                 f"{text}. Set onDataLoss to Continue to read on from the oldest record",
                 scope=split.stream,
             ) from error
         log.warning(text)
+
+
+def _former_gone(split: ShardSplit, error: Exception | None = None) -> str:
+    return (
+        f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was"
+        f" read last, is not retained any more{f' ({error})' if error else ''}. Records after"
+        " it may have expired unread"
+    )
+
+
+def _is_late(split: ShardSplit, summary: Summary) -> bool:
+    if split.found is None or summary.retention is None:
+        return False
+    return split.found < summary.now - summary.retention
+
+
+def _begun_late(split: ShardSplit) -> str:
+    found = dt.datetime.fromtimestamp((split.found or 0) // 1000, dt.UTC)
+    return (
+        f"stream {split.stream}, shard {split.shard}: it was found at"
+        f" {found:%Y-%m-%dT%H:%M:%SZ}, and nothing of it was read within the retention of the"
+        " stream. Its first records may have expired unread"
+    )
 
 
 @dataclass(slots=True)

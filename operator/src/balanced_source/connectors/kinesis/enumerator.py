@@ -53,6 +53,21 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         super()._scope_listed(scope, self._readable(scope, result, lineage, expired))
         self._release(lineage)
 
+    def _scope_failed(self, scope: str, error: Exception) -> None:
+        super()._scope_failed(scope, self._deleted(scope, error))
+
+    def _deleted(self, scope: str, error: Exception) -> Exception:
+        """Return the error of a stream that is read and does not exist any more.
+
+        One answer may be wrong, so the stream must be missing several times in a row.
+        """
+        is_gone = isinstance(error, RefusedDiscoveryError) and error.is_hopeless
+        failures = self.transient.failures.get(scope, 0) + 1
+        is_read = bool(self._held(scope))
+        if is_gone and is_read and failures >= self.source.failure_threshold:
+            return _gone(scope, error, may_lose=self.source.may_lose)
+        return error
+
     def _unknown_starts(self, scope: str, result: DiscoveredShards) -> list[str]:
         # The start option counts in the first discovery only, and shards expire later.
         is_first = scope not in self.state.discovered
@@ -80,12 +95,15 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         """Shards of a stream that was deleted since; the new stream may have other ids."""
         # All shards of a stream have the identity of the stream.
         created = next(iter(result.identities.values()), None)
-        known = {} if created is None else dict.fromkeys(self._held(scope), created)
+        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
+        known = {} if created is None else dict.fromkeys(self._held(scope) | retained, created)
         return recreated.replaced(known, self.state, self.context)
 
     def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
-        held = self._held(scope)
-        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
+        # Shards of a former stream say nothing of their namesakes' ancestors.
+        former = self._of_former_stream(scope, result)
+        held = self._held(scope) - former
+        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope} - former
         # The start option counts in the first discovery only: a shard that closes later must be
         # read.
         skipped = (
@@ -134,6 +152,24 @@ def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError
         " them is lost. Set onDataLoss to Continue to read the new stream",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
+        is_fatal=True,
+    )
+
+
+def _gone(scope: str, error: Exception, *, may_lose: bool) -> RefusedDiscoveryError:
+    advice = (
+        "When it is created again, it is read from its oldest record (onDataLoss: Continue)"
+        if may_lose
+        else "Set onDataLoss to Continue to wait until it is created again, or take it out of"
+        " streams"
+    )
+    return RefusedDiscoveryError(
+        f"stream {scope} was deleted while it was read. What was not read of it is lost. {advice}."
+        f" {error}",
+        scope=scope,
+        reason=Reason.NOT_FOUND,
+        is_hopeless=True,
+        is_fatal=not may_lose,
     )
 
 
@@ -155,4 +191,5 @@ def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
         " onDataLoss to Continue to read the children",
         scope=scope,
         reason=Reason.SPLITS_LOST,
+        is_fatal=True,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from balanced_source.api import (
     Boundedness,
@@ -78,6 +78,7 @@ class KinesisSource(
     rebalance_policy: RebalancePolicy = field(default_factory=RebalancePolicy)
     discovery_interval: float | None = 30.0
     failure_threshold: int = 3
+    losses_are_fatal: ClassVar[bool] = True
     retention: float = 0.0
     on_loss: OnShardLoss = OnShardLoss.FAIL
 
@@ -194,6 +195,7 @@ def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list
             shard=str(split_id[1]),
             time=time,
             sequence=call.start.sequence_of(split_id),
+            found=now,
             created=created,
         )
         for split_id in call.split_ids

@@ -12,6 +12,7 @@ digits at most."""
 
 _TIME: Final = "time"
 _SEQUENCE: Final = "sequence"
+_FOUND: Final = "found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class ShardSplit(BoundedSplit):
         time: with offset 0, read records that arrived at or after this time, in milliseconds since
             the epoch. None: from the oldest record.
         sequence: with offset 0, read from this sequence number on.
+        found: when the service was asked where reading starts, in milliseconds since the epoch by
+            its clock; None: unknown.
         created: what tells the stream from a former one with its name; None: unknown.
         stop: first position that is not read; `END` if the shard is read as long as it gets
             records.
@@ -36,6 +39,7 @@ class ShardSplit(BoundedSplit):
     offset: int = 0
     time: int | None = None
     sequence: int | None = None
+    found: int | None = None
     created: str | None = None
     stop: int = END
 
@@ -59,7 +63,12 @@ class ShardSplit(BoundedSplit):
         return replace(self, offset=0, time=None, sequence=None)
 
     def attributes(self) -> Mapping[str, Any]:
-        known = {IDENTITY: self.created, _TIME: self.time, _SEQUENCE: self.sequence}
+        known = {
+            IDENTITY: self.created,
+            _TIME: self.time,
+            _SEQUENCE: self.sequence,
+            _FOUND: self.found,
+        }
         return {
             STOP: self.stop,
             **{name: value for name, value in known.items() if value is not None},
@@ -78,6 +87,7 @@ def split_of(split_id: SplitId, position: Position, attributes: Mapping[str, Any
         offset=int(position or 0),
         time=attributes.get(_TIME),
         sequence=attributes.get(_SEQUENCE),
+        found=attributes.get(_FOUND),
         created=attributes.get(IDENTITY),
         stop=int(attributes.get(STOP, END)),
     )
