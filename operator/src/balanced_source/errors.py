@@ -111,6 +111,8 @@ class DiscoveryError(BalancedSourceError):
             all.
         is_hopeless: whether waiting does not help where nothing else is read, such as for a name
             that does not exist. A query without an operator ends with this error then.
+        is_fatal: whether a query without an operator ends with this error, although it has splits:
+            records are lost, and the user has not agreed.
     """
 
     def __init__(
@@ -121,12 +123,14 @@ class DiscoveryError(BalancedSourceError):
         reason: str = Reason.DISCOVERY_FAILED,
         answers: Mapping[Any, Any] = MappingProxyType({}),
         is_hopeless: bool = False,
+        is_fatal: bool = False,
     ) -> None:
         super().__init__(message)
         self.scope = scope
         self.reason = reason
         self.answers = answers
         self.is_hopeless = is_hopeless
+        self.is_fatal = is_fatal
 
 
 class TransientDiscoveryError(DiscoveryError):

@@ -145,7 +145,7 @@ class CoordinatorLoop:
         self._failed_at = float("-inf")
         self._problem: Exception | None = None
         self._problems: Mapping[ProblemKey, Problem] = {}
-        self._has_assigned = False
+        self._assigned_in: str | None = None
         self._empty_since: float | None = None
         self._undiscovered: frozenset[str] = frozenset()
 
@@ -253,8 +253,13 @@ class CoordinatorLoop:
                 # Whatever the step was, its coordinator may be half-changed.
                 step = self._rebuild
 
+    @property
+    def has_assigned(self) -> bool:
+        """Whether splits of what is read now were assigned."""
+        return self._assigned_in == self.coordinator.enumerator.stage
+
     def _found_problems(self) -> Mapping[ProblemKey, Problem]:
-        blocked = {} if self._has_assigned else self.coordinator.enumerator.blocked()
+        blocked = {} if self.has_assigned else self.coordinator.enumerator.blocked()
         found: dict[ProblemKey, Problem] = {
             ("discovery", scope): discovery_problem(
                 error,
@@ -367,7 +372,8 @@ class CoordinatorLoop:
     def publish_assignment(self, effect: PublishAssignment) -> None:
         """Hand the assignment to the drivers."""
         self._publish(effect.assignment)
-        self._has_assigned |= bool(effect.assignment.owners)
+        if effect.assignment.owners:
+            self._assigned_in = self.coordinator.enumerator.stage
         # Published: the coordinator decides again, so what was wrong is over.
         self._problem = None
 
@@ -378,7 +384,8 @@ class CoordinatorLoop:
 
     def report_fact(self, effect: ReportFact) -> None:
         """Log it."""
-        log.info(effect.message, reason=effect.reason)
+        say = log.warning if effect.warning else log.info
+        say(effect.message, reason=effect.reason)
 
 
 def why_failed(error: Exception) -> str:

@@ -18,11 +18,12 @@ from balanced_source.connectors.discovery import DiscoveringSplitEnumerator
 from balanced_source.coordinator import (
     Checkpoint,
     ParallelismChanged,
+    ReportFact,
     SourceChanged,
     SourceCoordinator,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import StateConflictError
+from balanced_source.errors import RefusedDiscoveryError, StateConflictError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
@@ -192,3 +193,30 @@ def test_local_mode_ends_with_the_reason(tmp_path: Path, monkeypatch: pytest.Mon
         StateConflictError, match=r"enumerator\.json was written by another process"
     ):
         operator.run()
+
+
+def test_what_is_refused_before_anything_of_a_later_part_is_assigned_is_fatal(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Splits of a former part were assigned, and nothing of the source is read any more."""
+    scene.loop.start()
+    scene.until(2, 4)
+    refused = {"c": RefusedDiscoveryError("the history ends elsewhere", scope="c")}
+    for method in ("problems", "blocked"):
+        monkeypatch.setattr(DiscoveringSplitEnumerator, method, lambda _: refused)
+
+    found = []
+    for stage in ("", "kafka"):
+        monkeypatch.setattr(DiscoveringSplitEnumerator, "stage", stage)
+        (problem,) = scene.loop._found_problems().values()
+        found.append((scene.loop.has_assigned, problem.is_fatal))
+
+    assert found == [(True, False), (False, True)]
+
+
+@pytest.mark.parametrize(("warning", "level"), [(True, "warning"), (False, "info")])
+def test_a_fact_that_warns_is_logged_as_a_warning(scene: Scene, warning: bool, level: str) -> None:
+    with capture_logs() as logs:
+        scene.loop.report_fact(ReportFact("RecordsGone", "records are gone", warning))
+
+    assert [(entry["log_level"], entry["event"]) for entry in logs] == [(level, "records are gone")]

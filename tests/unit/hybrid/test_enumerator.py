@@ -17,7 +17,8 @@ from balanced_source.api import (
 )
 from balanced_source.connectors.hybrid import HybridSource, checked_hybrid
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
-from balanced_source.connectors.hybrid.values import HybridSplit, HybridState
+from balanced_source.connectors.hybrid.state import HybridState
+from balanced_source.connectors.hybrid.values import HybridSplit
 from balanced_source.connectors.pull import PullState
 from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState, ReportFact
 from balanced_source.coordinator.context import CoordinatorContext
@@ -110,6 +111,12 @@ def test_events_of_readers_reach_the_part_that_they_name(
     enumerator.handle_source_event(0, SourceEvent(name="ready", payload=sent))
 
     assert received == expected
+
+
+def test_the_stage_is_the_part_that_is_read() -> None:
+    first, second = two_parts(1, 1).names
+    assert enumerator_of(two_parts(1, 1)).stage == first
+    assert in_second_part(leftovers=0, pending=0).stage == second
 
 
 def test_what_readers_ask_for_adds_up_over_the_parts() -> None:

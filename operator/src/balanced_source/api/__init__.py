@@ -64,10 +64,12 @@ from balanced_source.api.splits import (
     is_other,
 )
 from balanced_source.api.switching import (
+    Meanings,
     Measure,
     SupportsSwitchFrom,
     SupportsSwitchTo,
     SwitchPosition,
+    meanings_from_json,
 )
 
 __all__ = [
@@ -91,6 +93,7 @@ __all__ = [
     "Identity",
     "InputStatus",
     "Json",
+    "Meanings",
     "Measure",
     "NamedSecrets",
     "Position",
@@ -129,4 +132,5 @@ __all__ = [
     "discovery_problem",
     "fatal_problem",
     "is_other",
+    "meanings_from_json",
 ]

@@ -195,6 +195,14 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
         return self.problems()
 
+    @property
+    def stage(self) -> str:
+        """What is read now, of an enumerator that reads several things in turn.
+
+        Where it is another one than before, nothing of it has been assigned yet.
+        """
+        return ""
+
     def undiscovered(self) -> frozenset[str]:
         """Called after each event.
 

@@ -133,15 +133,16 @@ def discovery_problem(error: Exception, *, scope: str, is_fatal: bool = False) -
     Args:
         error: what discovery, or the look-up of start offsets, failed with.
         scope: the part of the source that failed, such as a cluster.
-        is_fatal: see `Problem`.
+        is_fatal: see `Problem`; the error may say so, too.
     """
     reason = error.reason if isinstance(error, DiscoveryError) else Reason.DISCOVERY_FAILED
     is_hopeless = isinstance(error, DiscoveryError) and error.is_hopeless
+    is_loss = isinstance(error, DiscoveryError) and error.is_fatal
     return Problem(
         reason=reason,
         message=text_of(error),
         scope=scope,
-        is_fatal=is_fatal,
+        is_fatal=is_fatal or is_loss,
         is_hopeless=is_hopeless,
     )
 

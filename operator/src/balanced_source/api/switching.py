@@ -8,12 +8,16 @@ FLIP-150 calls the switch context.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
+from balanced_source.api.context import AsyncCall
 from balanced_source.api.splits import Json
 from balanced_source.errors import CorruptDocumentError
 
 _MALFORMED = (TypeError, ValueError, KeyError, AttributeError)
+
+Meanings: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Scope → name of splits → identity of what has this name; empty if nothing has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +58,13 @@ class SwitchPosition:
         time: of the newest record that was read, in milliseconds since the epoch; None if no time
             was measured.
         offsets: name and number of a split → offset behind the last record that was read.
+        meanings: scope → name → what it stood for when the first part was begun, see
+            `SupportsSwitchTo.meanings`. What is missing is unknown.
     """
 
     time: int | None = None
     offsets: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    meanings: Meanings = field(default_factory=dict)
 
     def merged(self, other: "SwitchPosition") -> "SwitchPosition":
         """Return the position behind everything that either of both has seen."""
@@ -68,9 +75,11 @@ class SwitchPosition:
 
     def to_json(self) -> Json:
         """Return the JSON value; equal positions give equal JSON."""
+        known = {"meanings": self.meanings} if self.meanings else {}
         return {
             "time": self.time,
             "offsets": [[name, n, offset] for (name, n), offset in sorted(self.offsets.items())],
+            **known,
         }
 
     @classmethod
@@ -87,9 +96,18 @@ class SwitchPosition:
                 data["time"],
                 {(str(name), int(n)): int(offset) for name, n, offset in data["offsets"]},
             )
-            return cls(time=None if time is None else int(time), offsets=offsets)
+            meanings = meanings_from_json(data.get("meanings", {}))
+            return cls(time=None if time is None else int(time), offsets=offsets, meanings=meanings)
         except _MALFORMED as error:
             raise CorruptDocumentError(f"malformed switch position: {error!r}") from error
+
+
+def meanings_from_json(data: Any) -> Meanings:
+    """Return the meanings that JSON holds; any error means that the value is not one."""
+    return {
+        str(scope): {str(name): str(meaning) for name, meaning in names.items()}
+        for scope, names in data.items()
+    }
 
 
 class SupportsSwitchFrom(ABC):
@@ -137,3 +155,19 @@ class SupportsSwitchTo(ABC):
         A position without time and offsets means that nothing was read: reading starts at the
         beginning.
         """
+
+    def looks(self) -> Mapping[str, AsyncCall]:
+        """Return the calls that tell what names in a position mean now; scope → call.
+
+        They are made when the first part is begun, and their answers are kept until the switch. So
+        the source notices whether a name means something else by then: a topic that was deleted
+        and created again, say. By default, names always mean the same.
+        """
+        return {}
+
+    def meanings(self, call: AsyncCall, result: Any) -> Mapping[str, str]:
+        """Return what names mean, from the answer to a call of `looks`: name → identity.
+
+        The identity is empty if nothing has this name. A name that is missing is not compared.
+        """
+        return {}

@@ -160,7 +160,8 @@ class KafkaAdmin:
         existing = [
             s for s in asked if s.topic in topics and s.partition in topics[s.topic].partitions
         ]
-        starts = resolve_start(call.starting_offsets, existing, client)
+        ids = {name: topic.topic_id for name, topic in topics.items()}
+        starts = resolve_start(call.starting_offsets, existing, client, ids)
         stops = (
             resolve_stop(call.stopping_offsets, existing, client)
             if call.stopping_offsets

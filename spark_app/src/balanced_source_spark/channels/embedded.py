@@ -169,7 +169,9 @@ class EmbeddedChannel:
         Where there is nothing else to read, those that waiting does not help are fatal.
         """
         found = self._loop.problems if self._loop is not None else {}
-        if self._loop is None or self._has_splits or self._loop.empty_for <= self._confirm:
+        # What was assigned in a former part of a hybrid source is read.
+        is_waiting = self._loop is not None and self._loop.empty_for > self._confirm
+        if self._loop is None or self._loop.has_assigned or not is_waiting:
             return found
         return {
             key: replace(problem, is_fatal=problem.is_fatal or problem.is_hopeless)

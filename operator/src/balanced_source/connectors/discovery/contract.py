@@ -5,7 +5,7 @@ A connector answers, and knows nothing of the enumerator.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection
-from typing import Generic
+from typing import ClassVar, Generic
 
 from balanced_source import assigners
 from balanced_source.api import RebalancePolicy, SplitId
@@ -32,6 +32,9 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     may_lose: bool
     """Whether records may be lost with a split that was deleted. If False, a split that was deleted
     before it was read to its stop stays, and a recreated one is not read, until someone decides."""
+    losses_are_fatal: ClassVar[bool] = False
+    """Whether a query without an operator ends when discovery finds lost records, and `may_lose` is
+    false. False if its readers or its planner find them, and end it."""
     retention: float
     """Seconds for which positions of removed splits are kept."""
 
@@ -87,6 +90,14 @@ class SplitDiscovery(ABC, Generic[SplitT]):
 
         Args:
             splits: found by a discovery after the first one of their scope.
+        """
+        return []
+
+    def begun_elsewhere(self, splits: Collection[SplitT]) -> list[str]:
+        """Return sentences that name what is lost before the start of splits.
+
+        Args:
+            splits: found by the first discovery of their scope, whose start is the user's.
         """
         return []
 

@@ -4,18 +4,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Generic, Self
 
-from balanced_source.api import (
-    CallFailure,
-    Source,
-    SplitEnumeratorContext,
-    SplitId,
-)
+from balanced_source.api import CallFailure, Source, SplitEnumeratorContext, SplitId
 from balanced_source.backoff import backoff
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import recreated
 from balanced_source.connectors.discovery.answers import checked_discovery, not_started
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.gone import cut_short, loss, retained_and_absent, unread
+from balanced_source.connectors.discovery.gone import (
+    before_start,
+    cut_short,
+    loss,
+    retained_and_absent,
+    unread,
+)
 from balanced_source.connectors.discovery.placing import PlacingEnumerator
 from balanced_source.connectors.discovery.reported import (
     scopes_held,
@@ -281,9 +282,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         # The subscription may have changed while the start was looked up.
         fresh = {s.split_id: s for s in started if self.source.subscribes(s.split_id)}
         self.state = replace(self.state, unassigned={**self.state.unassigned, **fresh})
-        if call.scope in self.state.discovered:
-            for text in self.source.begun_late(fresh.values()):
-                self.context.report(Reason.RECORDS_GONE, text, warning=True)
+        for text in before_start(fresh.values(), self.state.discovered, call, self.source):
+            self.context.report(Reason.RECORDS_GONE, text, warning=True)
         if (error := not_started(call, result, self.source.subscribes)) is None:
             self.transient = self.transient.started(call.scope)
             self._mark_discovered(call.scope)

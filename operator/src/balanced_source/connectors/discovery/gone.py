@@ -7,6 +7,7 @@ from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.values import (
     Discovered,
     DiscoveryState,
+    Initialize,
     SplitT,
     TransientState,
     is_read,
@@ -118,3 +119,21 @@ def loss(scope: str, splits: Collection[SplitT]) -> RefusedDiscoveryError:
         scope=scope,
         reason=Reason.SPLITS_LOST,
     )
+
+
+def before_start(
+    splits: Collection[SplitT],
+    discovered: Collection[str],
+    call: Initialize,
+    source: SplitDiscovery[SplitT],
+) -> list[str]:
+    """Return sentences that name what is lost before the start of new splits.
+
+    Args:
+        splits: at their start.
+        discovered: scopes whose first discovery is complete.
+        call: that found the start.
+        source: of the splits.
+    """
+    is_later = call.scope in discovered
+    return source.begun_late(splits) if is_later else source.begun_elsewhere(splits)

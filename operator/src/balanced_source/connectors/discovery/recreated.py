@@ -73,4 +73,5 @@ def refusal(
         f" {lost}",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
+        is_fatal=source.losses_are_fatal,
     )

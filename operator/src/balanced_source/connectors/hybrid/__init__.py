@@ -14,10 +14,10 @@ before, only the name of the present part and the position where it started are 
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
 from balanced_source.connectors.hybrid.settings import KIND, HybridReaderSettings
 from balanced_source.connectors.hybrid.source import FEWEST, HybridSource, checked_hybrid
+from balanced_source.connectors.hybrid.state import HybridState
 from balanced_source.connectors.hybrid.values import (
     HybridPart,
     HybridSplit,
-    HybridState,
     PartCall,
     names_of,
 )

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from balanced_source.api import (
@@ -16,7 +17,9 @@ from balanced_source.api import (
     SwitchPosition,
 )
 from balanced_source.connectors.hybrid.context import PartContext, own_splits
-from balanced_source.connectors.hybrid.values import HybridSplit, HybridState, PartCall
+from balanced_source.connectors.hybrid.looks import Looks, looks_of
+from balanced_source.connectors.hybrid.state import HybridState
+from balanced_source.connectors.hybrid.values import HybridSplit, PartCall
 from balanced_source.errors import ContractViolationError
 from balanced_source.reasons import Reason
 
@@ -44,6 +47,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.index = 0 if state is None else source.index_of(state.part)
         self.position = SwitchPosition() if state is None else state.position
         self.leftovers: Mapping[SplitId, HybridSplit] = {} if state is None else state.leftovers
+        self.looks = Looks() if state is None else state.looks
         self.asked: Mapping[int, int] = {}
         """Reader → splits that it asks for and did not get: the next part is told of them."""
         self.part = self._created() if state is None else self._restored(state)
@@ -53,6 +57,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
     def start(self) -> None:
         self.part.start()
+        self._look()
         self._give_leftovers()
         self._switch()
 
@@ -61,16 +66,21 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         name, state, known = self.name, self.part.snapshot_state(), self._snapshot
         is_same = known is not None and known.state is state and known.part == name
         # The coordinator takes another object for a change, and would store it at each event.
-        if not is_same or known is None or known.leftovers is not self.leftovers:
+        is_same = is_same and known is not None and known.leftovers is self.leftovers
+        if known is None or not is_same or known.looks.known is not self.looks.known:
             known = HybridState(
-                part=name, state=state, position=self.position, leftovers=self.leftovers
+                part=name,
+                state=state,
+                position=self.position,
+                leftovers=self.leftovers,
+                looks=self.looks,
             )
             self._snapshot = known
         return known
 
     def fork(self, context: SplitEnumeratorContext[HybridSplit]) -> Self:
         copy = type(self)(context, self.source, self.snapshot_state())
-        copy.asked = self.asked
+        copy.asked, copy.looks = self.asked, self.looks
         copy.part = self.part.fork(copy.part.context)
         return copy
 
@@ -81,6 +91,10 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def name(self) -> str:
         """Name of the part that is read."""
         return self.source.parts[self.index].name
+
+    @property
+    def stage(self) -> str:
+        return self.name
 
     @property
     def is_last(self) -> bool:
@@ -109,7 +123,10 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         while not self.is_last and not self.leftovers and self.part.is_finished():
             # Measured while listing, so it covers the files that were taken. Measured now, it would
             # count files that came later and are not read.
-            position = self.source.measured(self.index, self.part.snapshot_state())
+            measured = self.source.measured(self.index, self.part.snapshot_state())
+            following = self.source.parts[self.index + 1].name
+            position = replace(measured, meanings=self.looks.of_part(following))
+            self.looks = self.looks.without(following)
             # The state is that of one part, so its size does not depend on the parts that were
             # read.
             self._let_go(self.name)
@@ -127,6 +144,20 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         # A request stands until it is answered: the coordinator does not pass it on a second time.
         if self.asked:
             self.part.handle_split_requests(self.asked, None)
+
+    def _look(self) -> None:
+        """Ask what names in later parts stand for; see `looks`."""
+        for part in self.source.parts[self.index + 1 :]:
+            for call in looks_of(part):
+                self.context.call_async(call, self.handle_look)
+
+    def handle_look(self, call: PartCall, result: Any) -> None:
+        """Completion of a look; one that comes after the switch is ignored."""
+        if (index := self.source.index_of(call.part)) <= self.index:
+            return
+        self.looks, delay = self.looks.answered(self.source.parts[index], call, result)
+        if delay is not None:
+            self.context.call_async(call, self.handle_look, initial_delay=delay)
 
     def _let_go(self, *names: str) -> None:
         """Take the splits of parts that are read out of the assignment, if they are in it."""
@@ -318,6 +349,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             )
         self.source = source  # type: ignore[assignment] # one of the same kind
         self.part.handle_source_change(self.source.started(self.index, self.position))
+        # It may name more topics than before.
+        self._look()
         self._switch()
 
     def _created(self) -> SplitEnumerator[Any, Any]:

@@ -18,8 +18,10 @@ from balanced_source.api import (
     SwitchPosition,
 )
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
+from balanced_source.connectors.hybrid.looks import Looks
 from balanced_source.connectors.hybrid.settings import KIND, HybridReaderSettings
-from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, HybridState, names_of
+from balanced_source.connectors.hybrid.state import HybridState
+from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, names_of
 from balanced_source.documents.splits import decode_splits, encode_splits
 from balanced_source.errors import (
     ContractViolationError,
@@ -139,6 +141,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 
     def encode_state(self, state: HybridState) -> Any:
         source = self.parts[self.index_of(state.part)].source
+        looks = {"looks": state.looks.to_json()} if state.looks.known else {}
         return {
             "part": state.part,
             "position": state.position.to_json(),
@@ -146,6 +149,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             "leftovers": encode_splits(state.leftovers),
             "version": source.state_version,
             "state": source.encode_state(state.state),
+            **looks,
         }
 
     def decode_state(self, version: int, data: Any) -> HybridState:
@@ -166,6 +170,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             state=source.decode_state(int(data["version"]), data["state"]),
             position=SwitchPosition.from_json(data["position"]),
             leftovers=decode_splits(data["leftovers"], self),
+            looks=Looks.from_json(data.get("looks", {})),
         )
 
     def _measured_next(self, name: str) -> Json:

@@ -1,8 +1,8 @@
-"""Splits, calls, parts and state of a hybrid source, as values."""
+"""Splits, calls and parts of a hybrid source, as values."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from balanced_source.api import (
@@ -14,7 +14,6 @@ from balanced_source.api import (
     Source,
     SourceSplit,
     SplitId,
-    SwitchPosition,
 )
 
 
@@ -89,24 +88,6 @@ class HybridPart:
     name: str
     source: Source[Any, Any]
     start: Measure | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HybridState:
-    """What must survive the process.
-
-    Attributes:
-        part: name of the part that is read.
-        state: of its enumerator.
-        position: what the former part has measured.
-        leftovers: splits of former parts that no one has, and that are not read to their end: a
-            Spark checkpoint that is older than the state brought them back.
-    """
-
-    part: str
-    state: Any
-    position: SwitchPosition = field(default_factory=SwitchPosition)
-    leftovers: Mapping[SplitId, HybridSplit] = field(default_factory=dict)
 
 
 def names_of(kinds: Sequence[str]) -> tuple[str, ...]:

@@ -145,6 +145,25 @@ def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[
     )
 
 
+def topic_of_history_recreated(cluster: str, topic: str, topic_id: str | None) -> str:
+    """Returns what may be missing of a topic that is another one than when a history was begun."""
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return (
+        f"cluster {cluster}: topic {named} {_deletion(exists=True)} since the history was begun."
+        " Records of the former topic that the history does not have are lost. The new topic is"
+        " read from its start (onDataLoss: Continue)"
+    )
+
+
+def records_behind_history(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
+    """Returns which records are gone between the end of a history and the first one of a topic."""
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return (
+        f"cluster {cluster}: topic {named} does not begin where the history ends. Records in"
+        f" between are gone: {listed(gaps)}. Reading continues behind them (onDataLoss: Continue)"
+    )
+
+
 def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of a bounded source's topic, deleted before it was read to its stops."""
     return _by_policy(

@@ -175,6 +175,8 @@ class AfterHistory(OffsetsInitializer):
         topics: of these offsets.
         is_foreign: whether there are such offsets, and none of their topics is read.
         may_lose: whether reading starts although records behind the history are gone.
+        meanings: cluster → topic → id of the topic when the history was begun; empty if there was
+            no such topic. What is missing is unknown.
     """
 
     millis: int | None = None
@@ -182,14 +184,27 @@ class AfterHistory(OffsetsInitializer):
     topics: frozenset[str] = frozenset()
     is_foreign: bool = False
     may_lose: bool = False
+    meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def is_other(self, cluster: str, topic: str, topic_id: str | None) -> bool:
+        """Whether a topic is another one than when the history was begun."""
+        former = self.meanings.get(cluster, {}).get(topic)
+        # A topic that is created meanwhile is another one only if the history has offsets of it.
+        if former is None or not (former or topic in self.topics):
+            return False
+        return topic_id is not None and topic_id != former
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
         if self.millis is not None:
             return (AfterTime(self.millis, self.may_lose), Anchor.LATEST)
         if topic not in self.topics:
             return (Anchor.EARLIEST,)
+        return (AfterOffset(self.first_unread(topic, partition), self.may_lose),)
+
+    def first_unread(self, topic: str, partition: int) -> int:
+        """Return the first offset of a partition that the history does not have."""
         # A partition without records in the history begins at 0, unless retention took them.
-        return (AfterOffset(self.offsets.get((topic, partition), 0), self.may_lose),)
+        return self.offsets.get((topic, partition), 0)
 
 
 def wish_of(offset: int) -> Wish:

@@ -4,6 +4,7 @@ Pure except for the look-ups behind a port.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Protocol, assert_never
 
 from balanced_source.api import SplitId
@@ -48,9 +49,18 @@ class OffsetLookup(Protocol):
 
 
 def resolve_start(
-    initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup
+    initializer: OffsetsInitializer,
+    split_ids: Iterable[SplitId],
+    lookup: OffsetLookup,
+    topic_ids: Mapping[str, str] = MappingProxyType({}),
 ) -> Offsets:
     """Where reading of each split starts; splits that do not exist any more are left out.
+
+    Args:
+        initializer: the user's choice.
+        split_ids: of one cluster.
+        lookup: asks the cluster.
+        topic_ids: topic → its id now, as far as known.
 
     Raises:
         RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not
@@ -59,6 +69,8 @@ def resolve_start(
     chains = _chains(initializer, split_ids)
     if chains and isinstance(initializer, AfterHistory) and initializer.is_foreign:
         raise _foreign(sorted(initializer.topics), min(chains))
+    if isinstance(initializer, AfterHistory):
+        chains = {**chains, **_recreated(initializer, chains, topic_ids)}
     # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
@@ -183,6 +195,39 @@ def _after_history(
             case _:
                 pass
     return moved
+
+
+def _recreated(
+    history: AfterHistory, split_ids: Iterable[SplitId], topic_ids: Mapping[str, str]
+) -> Chains:
+    """Return the start of topics that were created again since the history was begun.
+
+    None of their records is in the history.
+
+    Raises:
+        RefusedDiscoveryError: records may not be lost.
+    """
+    ids = map(KafkaSplitId.of, split_ids)
+    other = [s for s in ids if history.is_other(s.cluster, s.topic, topic_ids.get(s.topic))]
+    if other and not history.may_lose:
+        first = min(other)
+        raise RefusedDiscoveryError(
+            f"{_listed_topics({s.topic for s in other})} of cluster {first.cluster} was deleted and"
+            " created again since the history was begun, so the history does not say where to"
+            " start. Records of the former topic that the history does not have are lost. Set"
+            " onDataLoss to Continue (without an operator: failOnDataLoss to false) to read the new"
+            " topic from its start",
+            scope=first.cluster,
+            reason=KafkaReason.TOPIC_RECREATED,
+        )
+    return dict.fromkeys(other, (Anchor.EARLIEST,))
+
+
+def _listed_topics(topics: Collection[str]) -> str:
+    names = sorted(topics)
+    return f"topic {', '.join(names[:_SHOWN])}" + (
+        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    )
 
 
 def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from balanced_source.api import (
+    AsyncCall,
     Boundedness,
     Measure,
     Position,
@@ -18,13 +19,20 @@ from balanced_source.api import (
     SwitchPosition,
 )
 from balanced_source.assigners import RoundRobinAssigner, SplitAssigner
-from balanced_source.connectors.discovery import Discover, DiscoveringSource, Initialize
+from balanced_source.connectors.discovery import (
+    Discover,
+    Discovered,
+    DiscoveringSource,
+    Initialize,
+)
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import (
     LISTED,
     Gap,
     OnDataLoss,
+    records_behind_history,
     topic_begun_late,
+    topic_of_history_recreated,
     topic_unread,
 )
 from balanced_source.connectors.kafka.limits import ReadLimits
@@ -177,6 +185,22 @@ class KafkaSource(
         more = [f"{len(texts) - LISTED} more topics did not begin at offset 0 when they were found"]
         return texts[:LISTED] + (more if len(texts) > LISTED else [])
 
+    def begun_elsewhere(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
+        if not isinstance(history := self.starting_offsets, AfterHistory):
+            return []
+        other = [s for s in splits if history.is_other(s.cluster, s.topic, s.topic_id)]
+        topics = {(s.cluster, s.topic, s.topic_id) for s in other}
+        texts = [topic_of_history_recreated(*place) for place in sorted(topics, key=str)]
+        behind = [(s, history.first_unread(s.topic, s.partition)) for s in splits if s not in other]
+        gaps = _by_topic(
+            (s, Gap(partition=s.partition, start=first, end=s.offset))
+            for s, first in behind
+            if history.millis is None and s.topic in history.topics and s.offset > first
+        )
+        texts += [records_behind_history(*place, found) for place, found in gaps.items()]
+        more = [f"{len(texts) - LISTED} more topics do not begin where the history ends"]
+        return texts[:LISTED] + (more if len(texts) > LISTED else [])
+
     def recreation_advice(self) -> str:
         return "set onDataLoss to Continue"
 
@@ -217,9 +241,22 @@ class KafkaSource(
             topics=topics,
             is_foreign=bool(topics) and not is_read,
             may_lose=self.may_lose,
+            # Offsets say of which topics; other topics are read from their beginning anyway.
+            meanings=position.meanings,
         )
         clusters = tuple(replace(cluster, starting_offsets=None) for cluster in self.clusters)
         return replace(self, clusters=clusters, starting_offsets=start)
+
+    def looks(self) -> Mapping[str, DiscoverKafka]:
+        return {scope: self.discover(scope, 0) for scope in self.scopes()}
+
+    def meanings(self, call: AsyncCall, result: Any) -> Mapping[str, str]:
+        if not (isinstance(call, DiscoverKafka) and isinstance(result, Discovered)):
+            return {}
+        found = {str(s[1]): identity for s, identity in result.identities.items()}
+        refused = {str(head[1]) for head in result.refused}
+        missing = frozenset(call.subscriber.topics or ()) - refused - found.keys()
+        return {**dict.fromkeys(missing, ""), **found}
 
     def _subscriber(self, cluster: KafkaCluster) -> KafkaSubscriber:
         return cluster.subscriber or self.subscriber
