@@ -144,10 +144,10 @@ class StreamInMemory:
 
     # --- the enumerator's calls -------------------------------------------------------------------
 
-    def listed(self) -> dict[SplitId, Shard]:
-        """The answer of ``ListShards``."""
+    def listed(self, stream: str = STREAM) -> dict[SplitId, Shard]:
+        """The answer of ``ListShards``, for the stream as it is named."""
         return {
-            (STREAM, n): Shard(tuple((STREAM, p) for p in s.parents), s.is_open)
+            (stream, n): Shard(tuple((stream, p) for p in s.parents), s.is_open)
             for n, s in self.shards.items()
         }
 
@@ -155,7 +155,7 @@ class StreamInMemory:
         """Answer a call."""
         match call:
             case ListShards():
-                return discovered(self.listed(), created=self.created)
+                return discovered(self.listed(call.scope), created=self.created)
             case FirstPositions():
                 return first_splits(call, created=self.created, now=self.now)
             case Alarm():

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import Source
 from balanced_source.connectors.kinesis import Lineage, OnShardLoss, Shard, Start, StartAt
 from balanced_source.testing.local_run import LocalRun
 from balanced_source_adapters.kinesis.client import Record
@@ -22,27 +21,34 @@ class Scene:
     found: list[Record] = field(default_factory=list)
     now: float = 0.0
 
-    def start(self, start: Start, *, on_loss: OnShardLoss = OnShardLoss.FAIL) -> None:
-        source = ReadableSource(
-            streams=(STREAM,),
+    def start(
+        self,
+        start: Start,
+        *,
+        on_loss: OnShardLoss = OnShardLoss.FAIL,
+        streams: tuple[str, ...] = (STREAM,),
+    ) -> None:
+        self.source = ReadableSource(
+            streams=streams,
             stream=self.stream,
             start=start,
             discovery_interval=1.0,
             on_loss=on_loss,
         )
-        self.run = self._run(source)
+        self.run = self._run()
         self.run.start()
 
-    def restart(self) -> None:
+    def restart(self, source: ReadableSource | None = None) -> None:
         """Start the query again, from its newest checkpoint and state."""
-        former, self.run = self.run, self._run(self.run.source)
+        self.source = source or self.source
+        former, self.run = self.run, self._run()
         former.close()
         self.run.state, self.run.offset = former.state, former.offset
         self.run.incarnation = former.incarnation
         self.run.start()
 
-    def _run(self, source: Source[Any, Any]) -> LocalRun[Record]:
-        assert isinstance(source, ReadableSource)
+    def _run(self) -> LocalRun[Record]:
+        source = self.source
         collect = lambda _subtask, record, _time: self.found.append(record)  # noqa: E731
         return LocalRun(
             source, source.create_reader, self.stream.execute, collect, clock=lambda: self.now

@@ -9,10 +9,11 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from balanced_source.api import SecretReader, SplitId
-from balanced_source.connectors.kinesis import Server, Shard, ShardSplit
+from balanced_source.connectors.kinesis import Server, Shard, ShardSplit, is_arn
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reasons import Reason
 
@@ -135,10 +136,19 @@ class KinesisClient:
         server: how it is reached.
         secrets: holds the credentials.
         client_id: sent as a part of the name of the program.
+        arns: name of a stream → the ARN by which it is asked for.
     """
 
-    def __init__(self, server: Server, secrets: SecretReader, *, client_id: str) -> None:
+    def __init__(
+        self,
+        server: Server,
+        secrets: SecretReader,
+        *,
+        client_id: str,
+        arns: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._server, self._secrets, self._client_id = server, secrets, client_id
+        self._arns = arns
         self._clients: dict[str, Any] = {}
         self._known: tuple[tuple[str, str], ...] | None = None
 
@@ -148,7 +158,9 @@ class KinesisClient:
         Raises:
             DiscoveryError: the service does not answer, or refuses to.
         """
-        answer = self._call(stream, lambda client: client.describe_stream_summary(**_named(stream)))
+        answer = self._call(
+            stream, lambda client: client.describe_stream_summary(**self._named(stream))
+        )
         known = answer["StreamDescriptionSummary"]
         hours = known.get("RetentionPeriodHours")
         return Summary(
@@ -175,7 +187,7 @@ class KinesisClient:
             BadPositionError: the shard does not have that record.
             DiscoveryError: the service does not answer, or refuses to.
         """
-        place = {**_named(split.stream), "ShardId": split.shard, **_position(split)}
+        place = {**self._named(split.stream), "ShardId": split.shard, **_position(split)}
         answer = self._call(split.stream, lambda client: client.get_shard_iterator(**place))
         return str(answer["ShardIterator"])
 
@@ -194,7 +206,7 @@ class KinesisClient:
         return Batch(found, answer.get("NextShardIterator"), answer.get("MillisBehindLatest"))
 
     def _listed(self, stream: str) -> Iterator[Mapping[str, Any]]:
-        question: dict[str, Any] = _named(stream)
+        question: dict[str, Any] = self._named(stream)
         while True:
             answer = self._call(stream, partial(_list_shards, question))
             yield from answer["Shards"]
@@ -226,7 +238,12 @@ class KinesisClient:
         return self._clients[region]
 
     def _region(self, stream: str) -> str:
-        return self._server.region or (stream.split(":")[3] if stream.startswith("arn:") else "")
+        known = self._arns.get(stream, stream)
+        return self._server.region or (known.split(":")[3] if is_arn(known) else "")
+
+    def _named(self, stream: str) -> dict[str, Any]:
+        known = self._arns.get(stream, stream)
+        return {"StreamARN": known} if is_arn(known) else {"StreamName": known}
 
     def _credentials(self, stream: str) -> Mapping[str, str] | None:
         if (name := self._server.secret) is None:
@@ -353,10 +370,6 @@ def _is_position(code: str, text: str) -> bool:
 
 def _list_shards(question: Mapping[str, Any], client: Any) -> Any:
     return client.list_shards(**question)
-
-
-def _named(stream: str) -> dict[str, Any]:
-    return {"StreamARN": stream} if stream.startswith("arn:") else {"StreamName": stream}
 
 
 def _position(split: ShardSplit) -> dict[str, Any]:

@@ -75,7 +75,9 @@ class KinesisSparkHalf(ReadersHalf[None, "Record", ShardSplit]):
         from balanced_source_adapters.kinesis.reader import threaded
 
         known = ShardReaderSettings.of(settings)
-        client = KinesisClient(known.server, query.secrets, client_id=query.client_id)
+        client = KinesisClient(
+            known.server, query.secrets, client_id=query.client_id, arns=known.arns
+        )
         place = f"{known.server.endpoint} {known.server.region}"
         return threaded(context, client, server=place, on_loss=known.on_loss)
 

@@ -7,6 +7,7 @@ the state
 from balanced_source.connectors.kinesis.contract import DiscoveredShards
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Lineage, Shard
+from balanced_source.connectors.kinesis.names import is_arn
 from balanced_source.connectors.kinesis.settings import (
     KIND,
     OnShardLoss,
@@ -51,6 +52,7 @@ __all__ = [
     "checked_start",
     "discovered",
     "first_splits",
+    "is_arn",
     "named_twice",
     "split_of",
 ]

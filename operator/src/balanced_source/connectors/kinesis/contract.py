@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import Discovered, SplitDiscovery
@@ -19,6 +20,22 @@ class DiscoveredShards(Discovered):
     """
 
     shards: Mapping[SplitId, Shard] = field(default_factory=dict)
+
+    def spelled(self, stream: str) -> Self:
+        """Return the same with another spelling of the stream in the ids."""
+
+        def renamed(split_id: SplitId) -> SplitId:
+            return (stream, *split_id[1:])
+
+        return replace(
+            self,
+            split_ids=frozenset(map(renamed, self.split_ids)),
+            identities={renamed(s): identity for s, identity in self.identities.items()},
+            shards={
+                renamed(s): shard._replace(parents=tuple(map(renamed, shard.parents)))
+                for s, shard in self.shards.items()
+            },
+        )
 
 
 class ShardDiscovery(SplitDiscovery[ShardSplit]):

@@ -41,6 +41,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _scope_listed(self, scope: str, result: Discovered) -> None:
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
+        result = self._as_spelled(scope, result)
         if unknown := self._unknown_starts(scope, result):
             # Without them, these shards would be read from their oldest record.
             self._scope_failed(scope, _misnamed(scope, unknown))
@@ -95,15 +96,37 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         """Shards of a stream that was deleted since; the new stream may have other ids."""
         # All shards of a stream have the identity of the stream.
         created = next(iter(result.identities.values()), None)
-        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope}
-        known = {} if created is None else dict.fromkeys(self._held(scope) | retained, created)
-        return recreated.replaced(known, self.state, self.context)
+        known = self._held(scope) | self._retained(scope)
+        identities = {} if created is None else dict.fromkeys(known, created)
+        return recreated.replaced(identities, self.state, self.context)
+
+    def _as_spelled(self, scope: str, result: DiscoveredShards) -> DiscoveredShards:
+        """Return a listing with the ids that shards are known by.
+
+        The user may have changed the name of a stream to its ARN, or back.
+        """
+        known = self._held(scope) | self._retained(scope)
+        before = {s for s in known if s[0] != scope}
+        if not before:
+            return result
+        other = before & self._of_former_stream(scope, result)
+        if same := sorted(before - other):
+            self.state = replace(self.state, discovered=self.state.discovered | {scope})
+            return result.spelled(str(same[0][0]))
+        # The account or the region is another one: it is another stream, which is new.
+        self._remove(other, "not subscribed any more", forget=True)
+        if other == known:
+            self.state = replace(self.state, discovered=self.state.discovered - {scope})
+        return result
+
+    def _retained(self, scope: str) -> frozenset[SplitId]:
+        return frozenset(s for s in self.state.retained if self.source.scope_of(s) == scope)
 
     def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
         # Shards of a former stream say nothing of their namesakes' ancestors.
         former = self._of_former_stream(scope, result)
         held = self._held(scope) - former
-        retained = {s for s in self.state.retained if self.source.scope_of(s) == scope} - former
+        retained = self._retained(scope) - former
         # The start option counts in the first discovery only: a shard that closes later must be
         # read.
         skipped = (

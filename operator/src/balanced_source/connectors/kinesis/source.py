@@ -23,6 +23,7 @@ from balanced_source.connectors.discovery import (
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Shard
+from balanced_source.connectors.kinesis.names import arns, is_arn, meant, name_of
 from balanced_source.connectors.kinesis.settings import (
     KIND,
     OnShardLoss,
@@ -103,10 +104,11 @@ class KinesisSource(
         return self.streams
 
     def scope_of(self, split_id: SplitId) -> str:
-        return str(split_id[0])
+        stream = str(split_id[0])
+        return meant(stream, self.streams) or stream
 
     def subscribes(self, split_id: SplitId) -> bool:
-        return split_id[0] in self.streams
+        return meant(str(split_id[0]), self.streams) is not None
 
     def discover(self, scope: str, round_number: int) -> ListShards:
         return ListShards(scope=scope, round=round_number, server=self.server)
@@ -150,7 +152,9 @@ class KinesisSource(
         return split_of(split_id, position, attributes)
 
     def reader_settings(self) -> Mapping[str, Any]:
-        settings = ShardReaderSettings(server=self.server, on_loss=self.on_loss)
+        settings = ShardReaderSettings(
+            server=self.server, on_loss=self.on_loss, arns=arns(self.streams)
+        )
         return {KIND: settings.to_json()}
 
     def create_enumerator(self, context: SplitEnumeratorContext[ShardSplit]) -> ShardEnumerator:
@@ -169,7 +173,7 @@ def named_twice(streams: Sequence[str]) -> str:
     """
     if len(set(streams)) < len(streams):
         return "names a stream twice: remove one"
-    by_arn = {stream.rpartition("/")[2]: stream for stream in streams if stream.startswith("arn:")}
+    by_arn = {name_of(stream): stream for stream in streams if is_arn(stream)}
     if both := sorted(by_arn.keys() & set(streams)):
         return (
             f"names a stream twice, as {both[0]} and {by_arn[both[0]]}: remove one, or use the ARNs"
@@ -191,7 +195,7 @@ def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list
     time = now if call.start.at is StartAt.LATEST else call.start.time
     return [
         ShardSplit(
-            stream=call.scope,
+            stream=str(split_id[0]),
             shard=str(split_id[1]),
             time=time,
             sequence=call.start.sequence_of(split_id),
