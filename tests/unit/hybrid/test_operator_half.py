@@ -82,6 +82,10 @@ def test_parts_are_read_in_their_order() -> None:
         (None, None),
         ({"time": "at"}, Measure(time="at")),
         ({"offsets": {"topic": "t"}}, Measure(offsets=("t", "partition", "offset"))),
+        (
+            {"offsets": {"topicIds": {"orders": "x"}}},
+            Measure(offsets=("topic", "partition", "offset"), identities=(("orders", "x"),)),
+        ),
     ],
 )
 def test_a_part_starts_behind_what_was_read(

@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import CallFailure, SwitchPosition
+from balanced_source.api import CallFailure, Measure, SwitchPosition
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.hybrid import HybridSource, HybridState, PartCall, checked_hybrid
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
+from balanced_source.connectors.hybrid.looks import Looks
+from balanced_source.connectors.hybrid.values import HybridPart
 from balanced_source.connectors.kafka import (
     AfterHistory,
     DiscoverKafka,
@@ -327,3 +329,30 @@ def test_a_new_topic_is_told_when_it_is_begun() -> None:
     assert told.reason == "RecordsGone"
     assert told.warning
     assert "since the history was begun" in told.message
+
+
+# --- the user gives the ids -----------------------------------------------------------------------
+
+
+def given(topic_id: str) -> Measure:
+    return Measure(offsets=("topic", "partition", "offset"), identities=(("orders", topic_id),))
+
+
+def test_an_id_that_the_user_gives_comes_before_what_was_looked_up() -> None:
+    looks = Looks(known={"kafka": {"main": {"orders": "looked up"}}})
+    part = HybridPart(name="kafka", source=kafka(), start=given("said"))
+    meanings = looks.meanings(part)
+
+    def source(loss: OnDataLoss) -> KafkaSource:
+        return behind(loss, offsets={("orders", 0): 3}, meanings=meanings)
+
+    assert start(source(OnDataLoss.FAIL), {"orders": "said"}) == 3
+    assert start(source(OnDataLoss.CONTINUE), {"orders": "looked up"}) == 0
+    why = "has the id looked up, and startAfter says that the history is of said"
+    with pytest.raises(RefusedDiscoveryError, match=why):
+        start(source(OnDataLoss.FAIL), {"orders": "looked up"})
+
+
+def test_a_measure_with_ids_is_the_same_after_json() -> None:
+    assert Measure.from_json(given("a").to_json()) == given("a")
+    assert "identities" not in Measure(offsets=("a", "b", "c")).to_json()

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
+from balanced_source.api import Measure
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_spark.data_source import BalancedDataSource
 from balanced_source_spark.failed_reader import FailedReader
-from balanced_source_spark.hybrid.options import part_reads
+from balanced_source_spark.hybrid.options import given_parts, part_reads
 
 FILES: dict[str, Any] = {
     "connector": "files",
@@ -68,3 +69,23 @@ def test_a_query_that_cannot_be_read_says_why_at_spark_s_first_question() -> Non
         with pytest.raises(BalancedSourceError, match="option stateDir: is missing"):
             ask()
     reader.stop()
+
+
+@pytest.mark.parametrize("ids", ["a", {"orders": 5}, {"orders": ""}, ["orders"]])
+def test_ids_of_topics_are_named_with_their_part(ids: Any) -> None:
+    part = {**KAFKA, "startAfter": {"offsets": {"topicIds": ids}}}
+
+    with pytest.raises(InvalidSpecError) as caught:
+        part_reads(options(FILES, part))
+
+    assert caught.value.field == "option parts[1].startAfter.offsets.topicIds"
+
+
+def test_ids_of_topics_are_part_of_the_start() -> None:
+    part = {**KAFKA, "startAfter": {"offsets": {"topicIds": {"orders": "x"}}}}
+
+    *_, given = given_parts(options(FILES, part))
+
+    assert given.start == Measure(
+        offsets=("topic", "partition", "offset"), identities=(("orders", "x"),)
+    )

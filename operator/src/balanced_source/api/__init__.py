@@ -64,6 +64,7 @@ from balanced_source.api.splits import (
     is_other,
 )
 from balanced_source.api.switching import (
+    ANY_SCOPE,
     Meanings,
     Measure,
     SupportsSwitchFrom,
@@ -73,6 +74,7 @@ from balanced_source.api.switching import (
 )
 
 __all__ = [
+    "ANY_SCOPE",
     "CONTRACT",
     "IDENTITY",
     "MAX_WATERMARK",

@@ -8,7 +8,7 @@ FLIP-150 calls the switch context.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 from balanced_source.api.context import AsyncCall
 from balanced_source.api.splits import Json
@@ -18,6 +18,9 @@ _MALFORMED = (TypeError, ValueError, KeyError, AttributeError)
 
 Meanings: TypeAlias = Mapping[str, Mapping[str, str]]
 """Scope → name of splits → identity of what has this name; empty if nothing has it."""
+
+ANY_SCOPE: Final = ""
+"""Scope of what the user says of names; no part of a source is called that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,14 +34,19 @@ class Measure:
             the epoch.
         offsets: columns that say where a record is in the next part: the name and the number that
             identify a split, and the offset in it. For Kafka: topic, partition and offset.
+        identities: name → identity of what the offsets are of, as far as the user says it. For
+            Kafka: topic and id of the topic.
     """
 
     time: str | None = None
     offsets: tuple[str, str, str] | None = None
+    identities: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> Json:
         """Return the JSON value."""
-        return {"time": self.time, "offsets": None if self.offsets is None else list(self.offsets)}
+        known = {"identities": dict(self.identities)} if self.identities else {}
+        columns = None if self.offsets is None else list(self.offsets)
+        return {"time": self.time, "offsets": columns, **known}
 
     @classmethod
     def from_json(cls, data: Json) -> Self:
@@ -47,7 +55,9 @@ class Measure:
         if columns is None:
             return cls(time=str(data["time"]))
         name, number, offset = map(str, columns)
-        return cls(offsets=(name, number, offset))
+        known = data.get("identities", {})
+        identities = tuple(sorted((str(name), str(identity)) for name, identity in known.items()))
+        return cls(offsets=(name, number, offset), identities=identities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,13 @@ Column = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 """Name of a column."""
 
 
+Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=LINE)]
+"""Name of a topic."""
+
+TopicId = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE)]
+"""Id of a topic."""
+
+
 class OffsetColumns(Model):
     """Columns of the part before that hold Kafka's offsets."""
 
@@ -37,6 +44,11 @@ class OffsetColumns(Model):
 
     offset: Column = "offset"
     """Column with the offset of a record."""
+
+    topic_ids: Annotated[dict[Topic, TopicId], Field(min_length=1, max_length=100)] | None = None
+    """Topic, and the id that Kafka gave it when the history was written. A topic with another id
+    was deleted and created again since then, and is handled by `onDataLoss`. Absent: ids are
+    compared with those that topics have when the first part is begun."""
 
 
 class StartAfter(Model):
@@ -65,7 +77,10 @@ class StartAfter(Model):
         if self.offsets is None:
             return Measure(time=self.time)
         columns = self.offsets
-        return Measure(offsets=(columns.topic, columns.partition, columns.offset))
+        return Measure(
+            offsets=(columns.topic, columns.partition, columns.offset),
+            identities=tuple(sorted((columns.topic_ids or {}).items())),
+        )
 
 
 class PartChoice(SourceChoice):

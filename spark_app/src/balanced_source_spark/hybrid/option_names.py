@@ -14,7 +14,8 @@ OPTIONS: Final = (
             "Parts that are read in turn, as a JSON array of objects: `connector`, the options of"
             " that connector, and optionally `startAfter`, which says what the part before measures"
             ' so that this one starts behind it: `{"time": "column"}`, or `{"offsets": {"topic":'
-            ' "column", "partition": "column", "offset": "column"}}`.'
+            ' "column", "partition": "column", "offset": "column"}}`. `offsets` may have'
+            " `topicIds`, an object of topics and their ids."
         ),
     ),
     Option(

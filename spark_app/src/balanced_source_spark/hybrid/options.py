@@ -27,6 +27,10 @@ _OPTION: Final = "option "
 _COLUMNS: Final = ("topic", "partition", "offset")
 """Members of ``startAfter.offsets``, which are also the columns by default."""
 
+_IDS: Final = "topicIds"
+
+_MEMBERS: Final = {*_COLUMNS, _IDS}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRead:
@@ -214,15 +218,27 @@ def _start(given: Any, number: int) -> Measure | None:
     match given:
         case {"time": str(column), **rest} if column and not rest:
             return Measure(time=column)
-        case {"offsets": dict(columns), **rest} if not rest and columns.keys() <= set(_COLUMNS):
-            topic, partition, offset = (str(columns.get(name, name)) for name in _COLUMNS)
-            return Measure(offsets=(topic, partition, offset))
+        case {"offsets": dict(given), **rest} if not rest and given.keys() <= _MEMBERS:
+            topic, partition, offset = (str(given.get(name, name)) for name in _COLUMNS)
+            ids = _topic_ids(given.get(_IDS, {}), field)
+            return Measure(offsets=(topic, partition, offset), identities=ids)
         case _:
             raise InvalidSpecError(
                 'expected {"time": "column"} or {"offsets": {"topic": "column", "partition":'
-                ' "column", "offset": "column"}}',
+                ' "column", "offset": "column", "topicIds": {"topic": "id"}}}',
                 field=field,
             )
+
+
+def _topic_ids(given: Any, field: str) -> tuple[tuple[str, str], ...]:
+    if not isinstance(given, Mapping) or not all(
+        isinstance(topic_id, str) and topic_id for topic_id in given.values()
+    ):
+        raise InvalidSpecError(
+            f"expected topics and their ids, not {shown(json.dumps(given))}",
+            field=f"{field}.offsets.{_IDS}",
+        )
+    return tuple(sorted((str(topic), topic_id) for topic, topic_id in given.items()))
 
 
 def _is_embedded(options: Mapping[str, str]) -> bool:

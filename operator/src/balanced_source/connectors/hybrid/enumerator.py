@@ -124,9 +124,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             # Measured while listing, so it covers the files that were taken. Measured now, it would
             # count files that came later and are not read.
             measured = self.source.measured(self.index, self.part.snapshot_state())
-            following = self.source.parts[self.index + 1].name
-            position = replace(measured, meanings=self.looks.of_part(following))
-            self.looks = self.looks.without(following)
+            following = self.source.parts[self.index + 1]
+            position = replace(measured, meanings=self.looks.meanings(following))
+            self.looks = self.looks.without(following.name)
             # The state is that of one part, so its size does not depend on the parts that were
             # read.
             self._let_go(self.name)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
+from balanced_source.api import ANY_SCOPE
+
 EARLIEST_OFFSET: Final = -2
 """What Spark's JSON writes for the first offset of a partition."""
 
@@ -176,7 +178,7 @@ class AfterHistory(OffsetsInitializer):
         is_foreign: whether there are such offsets, and none of their topics is read.
         may_lose: whether reading starts although records behind the history are gone.
         meanings: cluster → topic → id of the topic when the history was begun; empty if there was
-            no such topic. What is missing is unknown.
+            no such topic. What is missing is unknown. What the user says is under `ANY_SCOPE`.
     """
 
     millis: int | None = None
@@ -188,11 +190,16 @@ class AfterHistory(OffsetsInitializer):
 
     def is_other(self, cluster: str, topic: str, topic_id: str | None) -> bool:
         """Whether a topic is another one than when the history was begun."""
-        former = self.meanings.get(cluster, {}).get(topic)
+        given = self.given(topic)
+        former = given or self.meanings.get(cluster, {}).get(topic)
         # A topic that is created meanwhile is another one only if the history has offsets of it.
         if former is None or not (former or topic in self.topics):
             return False
         return topic_id is not None and topic_id != former
+
+    def given(self, topic: str) -> str | None:
+        """Return the id that the user gives for a topic of the history."""
+        return self.meanings.get(ANY_SCOPE, {}).get(topic)
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
         if self.millis is not None:

@@ -212,15 +212,29 @@ def _recreated(
     if other and not history.may_lose:
         first = min(other)
         raise RefusedDiscoveryError(
-            f"{_listed_topics({s.topic for s in other})} of cluster {first.cluster} was deleted and"
-            " created again since the history was begun, so the history does not say where to"
-            " start. Records of the former topic that the history does not have are lost. Set"
+            f"{_why_other(history, other, topic_ids)}, so the history does not say where to start."
+            " Records of the former topic that the history does not have are lost. Set"
             " onDataLoss to Continue (without an operator: failOnDataLoss to false) to read the new"
             " topic from its start",
             scope=first.cluster,
             reason=KafkaReason.TOPIC_RECREATED,
         )
     return dict.fromkeys(other, (Anchor.EARLIEST,))
+
+
+def _why_other(
+    history: AfterHistory, splits: Sequence[KafkaSplitId], topic_ids: Mapping[str, str]
+) -> str:
+    first = min(splits)
+    if given := history.given(first.topic):
+        return (
+            f"topic {first.topic} of cluster {first.cluster} has the id {topic_ids[first.topic]},"
+            f" and startAfter says that the history is of {given}"
+        )
+    return (
+        f"{_listed_topics({s.topic for s in splits})} of cluster {first.cluster} was deleted and"
+        " created again since the history was begun"
+    )
 
 
 def _listed_topics(topics: Collection[str]) -> str:
