@@ -89,3 +89,29 @@ def test_ids_of_topics_are_part_of_the_start() -> None:
     assert given.start == Measure(
         offsets=("topic", "partition", "offset"), identities=(("orders", "x"),)
     )
+
+
+@pytest.mark.parametrize("column", [5, "", ["topic"], None])
+def test_a_column_of_offsets_is_named_with_its_part(column: Any) -> None:
+    part = {**KAFKA, "startAfter": {"offsets": {"partition": column}}}
+
+    with pytest.raises(InvalidSpecError, match="expected the name of a column") as caught:
+        part_reads(options(FILES, part))
+
+    assert caught.value.field == "option parts[1].startAfter.offsets.partition"
+
+
+@pytest.mark.parametrize("name", ["stateDir", "secretsDir"])
+def test_an_option_of_the_query_among_those_of_a_part_is_refused(name: str) -> None:
+    """It would count for this part alone, or for none."""
+    with pytest.raises(
+        InvalidSpecError, match="is an option of the query: set it beside"
+    ) as caught:
+        part_reads(options({**FILES, name: "/data/state"}, KAFKA))
+
+    assert caught.value.field == f"option parts[0].{name}"
+
+
+def test_parts_that_are_nested_too_deeply_are_no_defect_of_the_connector() -> None:
+    with pytest.raises(InvalidSpecError, match="expected a JSON array of objects"):
+        part_reads({"parts": "[" * 100_000})

@@ -114,6 +114,12 @@ def client(
             Reason.POSITION_OUT_OF_RANGE,
             "no such",
         ),
+        (
+            refused("ValidationException", "1 validation error detected"),
+            RefusedDiscoveryError,
+            Reason.INVALID_PROPERTIES,
+            "1 validation error detected.: correct the name of the stream",
+        ),
         (refused("InternalFailure"), TransientDiscoveryError, None, "answers InternalFailure"),
         (
             exceptions.EndpointConnectionError(

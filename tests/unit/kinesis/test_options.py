@@ -92,6 +92,22 @@ def test_times(text: str) -> None:
             {"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "2026-01-31T12:00:00"},
             "has no time zone",
         ),
+        (
+            {"startingPosition": "AT_TIMESTAMP", "startingTimestamp": "1969-12-31T00:00:00Z"},
+            "startingTimestamp: '1969-12-31T00:00:00Z' is before 1970",
+        ),
+        *(
+            ({"kinesisEndpoint": url}, "kinesisEndpoint: expected an http or https URL")
+            for url in ("http://[::1", "http://host:port", "http://host:99999", "http://:80")
+        ),
+        *(
+            ({"kinesisRegion": name}, "kinesisRegion: expected the name of a region")
+            for name in ("eu west", "eu-west-1/", "EU", "-")
+        ),
+        *(
+            ({"discoveryInterval": time}, "discoveryInterval: must be at least 100ms")
+            for time in ("0", "99ms")
+        ),
         ({"startingPosition": "SEQUENCE_NUMBERS"}, "startingSequenceNumbers: goes together"),
         *(
             (
@@ -105,6 +121,7 @@ def test_times(text: str) -> None:
                 '{"orders": 1}',
                 '{"orders": {"s": "x"}}',
                 '{"orders": {"s": "-1"}}',
+                "[" * 100_000,
             )
         ),
         (

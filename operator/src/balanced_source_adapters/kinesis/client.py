@@ -55,9 +55,11 @@ _REFUSED: Final = frozenset(
         "OptInRequired",
         "SignatureDoesNotMatch",
         "UnrecognizedClientException",
-        "ValidationException",
     }
 )
+_INVALID: Final = frozenset({"ValidationException", "ValidationError"})
+"""The request is refused, whoever makes it."""
+
 _SKEWED: Final = ("Signature expired", "Signature not yet current")
 """What the service says where the time of a request is more than five minutes off."""
 
@@ -299,6 +301,13 @@ class KinesisClient:
             )
             return RefusedDiscoveryError(
                 f"{where} answers {code}: {advice}", scope=stream, reason=reason
+            )
+        if code in _INVALID:
+            return RefusedDiscoveryError(
+                f"{where} answers {code} ({text}): correct the name of the stream, its region or"
+                " startingPosition",
+                scope=stream,
+                reason=Reason.INVALID_PROPERTIES,
             )
         return TransientDiscoveryError(
             f"{where} answers {code or 'an error'} ({text})", scope=stream

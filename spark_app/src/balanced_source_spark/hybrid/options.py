@@ -21,6 +21,9 @@ START: Final = "startAfter"
 _SHARED: Final = ("columns", "secretsdir", "statedir")
 """Options of the query that count for each part."""
 
+_OF_QUERY: Final = ("secretsdir", "statedir")
+"""Those of them that a part cannot have."""
+
 _OPTION: Final = "option "
 """How the field of an error about an option begins."""
 
@@ -161,7 +164,7 @@ def _array(text: str | None) -> list[dict[str, Any]]:
         raise rejected("parts", "is missing: list the parts as a JSON array")
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise rejected("parts", f"expected a JSON array of objects, not {shown(text)}") from error
     if not (isinstance(found, list) and all(isinstance(entry, dict) for entry in found)):
         raise rejected("parts", f"expected a JSON array of objects, not {shown(text)}")
@@ -179,6 +182,10 @@ def _part(number: int, entry: Mapping[str, Any], shared: Mapping[str, str]) -> G
         for name, value in entry.items()
         if name not in ("connector", START)
     }
+    if misplaced := next((name for name in entry if name.lower() in _OF_QUERY), None):
+        raise rejected(
+            f"parts[{number}].{misplaced}", "is an option of the query: set it beside parts"
+        )
     with _of_part(number):
         half = half_of(kind)
     return GivenPart(
@@ -219,7 +226,7 @@ def _start(given: Any, number: int) -> Measure | None:
         case {"time": str(column), **rest} if column and not rest:
             return Measure(time=column)
         case {"offsets": dict(given), **rest} if not rest and given.keys() <= _MEMBERS:
-            topic, partition, offset = (str(given.get(name, name)) for name in _COLUMNS)
+            topic, partition, offset = (_column(given, name, field) for name in _COLUMNS)
             ids = _topic_ids(given.get(_IDS, {}), field)
             return Measure(offsets=(topic, partition, offset), identities=ids)
         case _:
@@ -228,6 +235,16 @@ def _start(given: Any, number: int) -> Measure | None:
                 ' "column", "offset": "column", "topicIds": {"topic": "id"}}}',
                 field=field,
             )
+
+
+def _column(given: Mapping[str, Any], name: str, field: str) -> str:
+    column = given.get(name, name)
+    if not isinstance(column, str) or not column:
+        raise InvalidSpecError(
+            f"expected the name of a column, not {shown(json.dumps(column))}",
+            field=f"{field}.offsets.{name}",
+        )
+    return column
 
 
 def _topic_ids(given: Any, field: str) -> tuple[tuple[str, str], ...]:

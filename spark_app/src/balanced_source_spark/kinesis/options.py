@@ -25,6 +25,8 @@ from balanced_source_spark.contract.values import choice, seconds
 STREAM: Final = re.compile(
     r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z"
 )
+_REGION: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
+_SHORTEST: Final = 0.1
 _NUMBER: Final = re.compile(r"(0|[1-9][0-9]{0,128})\Z")
 _POSITIONS: Final = tuple(at.value.lower() for at in StartAt)
 _WORDS: Final = StartWords(
@@ -47,9 +49,7 @@ def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> Kines
         server=_server(options),
         start=_start(options, streams),
         assigner=assigner,
-        discovery_interval=max(
-            0.1, seconds(options.get("discoveryinterval", "30s"), "discoveryInterval")
-        ),
+        discovery_interval=_interval(options.get("discoveryinterval", "30s")),
         on_loss=OnShardLoss(choice(options, "onDataLoss", _LOSSES).capitalize()),
     )
 
@@ -66,15 +66,35 @@ def _streams(options: Mapping[str, str]) -> tuple[str, ...]:
     return names
 
 
+def _interval(text: str) -> float:
+    found = seconds(text, "discoveryInterval")
+    # A listing asks three times, and an account has 20 of these requests a second.
+    if found < _SHORTEST:
+        raise rejected("discoveryInterval", f"must be at least 100ms, not {shown(text)}")
+    return found
+
+
 def _server(options: Mapping[str, str]) -> Server:
     endpoint, secret = options.get("kinesisendpoint", ""), options.get("kinesissecret")
-    if endpoint and not (
-        urlsplit(endpoint).scheme in ("http", "https") and urlsplit(endpoint).netloc
-    ):
+    region = options.get("kinesisregion", "")
+    if endpoint and not _is_url(endpoint):
         raise rejected("kinesisEndpoint", f"expected an http or https URL, not {shown(endpoint)}")
+    if region and not _REGION.match(region):
+        raise rejected(
+            "kinesisRegion",
+            f"expected the name of a region, such as eu-west-1, not {shown(region)}",
+        )
     if secret is not None:
         checked_object(secret, field="option kinesisSecret")
-    return Server(endpoint=endpoint, region=options.get("kinesisregion", ""), secret=secret)
+    return Server(endpoint=endpoint, region=region, secret=secret)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname and parts.port != 0)
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        return False
 
 
 def _start(options: Mapping[str, str], streams: tuple[str, ...]) -> Start:
@@ -100,7 +120,9 @@ def _millis(text: str) -> int:
         ) from error
     if parsed.tzinfo is None:
         raise rejected("startingTimestamp", f"{shown(text)} has no time zone: add Z for UTC")
-    return round(parsed.timestamp() * 1000)
+    if (millis := round(parsed.timestamp() * 1000)) < 0:
+        raise rejected("startingTimestamp", f"{shown(text)} is before 1970")
+    return millis
 
 
 def _sequences(text: str) -> tuple[tuple[str, str, int], ...]:
@@ -115,7 +137,7 @@ def _sequences(text: str) -> tuple[tuple[str, str, int], ...]:
             for stream, shards in found.items()
             for shard, number in shards.items()
         ]
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise wrong from error
     if not entries or not all(_NUMBER.match(number) for _, _, number in entries):
         raise wrong
