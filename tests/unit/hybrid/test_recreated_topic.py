@@ -231,6 +231,25 @@ def test_a_cluster_that_does_not_answer_is_asked_again() -> None:
     assert known(enumerator) == {}
 
 
+def test_a_later_part_that_does_not_answer_is_told_once() -> None:
+    """A wrong address is not found out after hours of history."""
+    enumerator, look = begun(hybrid())
+    context: Any = enumerator.context
+    told = []
+    for _ in range(6):
+        enumerator.handle_look(look, CallFailure(TransientDiscoveryError("no answer")))
+        told += [e for e in context.turn.effects if isinstance(e, ReportFact)]
+        context.turn.effects.clear()
+
+    assert [(fact.reason, fact.message, fact.warning) for fact in told] == [
+        (
+            "DiscoveryFailed",
+            "Part kafka, which is read later, cannot be looked at: no answer",
+            True,
+        )
+    ]
+
+
 def test_a_topic_counts_as_missing_after_the_second_answer() -> None:
     enumerator, look = begun(hybrid("orders", "sales"))
     enumerator.handle_look(look, listed(sales="s"))

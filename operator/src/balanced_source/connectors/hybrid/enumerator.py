@@ -20,7 +20,7 @@ from balanced_source.connectors.hybrid.context import PartContext, own_splits
 from balanced_source.connectors.hybrid.looks import Looks, looks_of
 from balanced_source.connectors.hybrid.state import HybridState
 from balanced_source.connectors.hybrid.values import HybridSplit, PartCall
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, text_of
 from balanced_source.reasons import Reason
 
 if TYPE_CHECKING:
@@ -156,6 +156,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         if (index := self.source.index_of(call.part)) <= self.index:
             return
         self.looks, delay = self.looks.answered(self.source.parts[index], call, result)
+        if (error := self.looks.news(call, result)) is not None:
+            text = f"Part {call.part}, which is read later, cannot be looked at: {text_of(error)}"
+            self.context.report(Reason.DISCOVERY_FAILED, text, warning=True)
         if delay is not None:
             self.context.call_async(call, self.handle_look, initial_delay=delay)
 

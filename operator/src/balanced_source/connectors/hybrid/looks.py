@@ -27,6 +27,9 @@ LOOK: Final = "handle_look"
 CONFIRMATION: Final = 5.0
 """Seconds until a name that stands for nothing is looked for again."""
 
+TOLD: Final = 3
+"""Failures in a row after which people are told."""
+
 MAX_BACKOFF: Final = 60.0
 """Seconds between attempts at a scope that does not answer, at most."""
 
@@ -66,6 +69,11 @@ class Looks:
             ),
             CONFIRMATION if unsure else None,
         )
+
+    def news(self, call: PartCall, result: Any) -> Exception | None:
+        """Return the failure that people are told of: the first one in a row that lasts."""
+        is_due = self.failures.get((call.part, call.scope)) == TOLD
+        return result.error if is_due and isinstance(result, CallFailure) else None
 
     def of_part(self, name: str) -> Meanings:
         """Return what names of a part stood for."""
