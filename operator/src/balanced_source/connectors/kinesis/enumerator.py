@@ -172,7 +172,8 @@ def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError
     return RefusedDiscoveryError(
         f"stream {scope} was deleted and recreated, and is not read: {len(shards)} shards of the"
         f" former stream were held, {some([(s[1],) for s in sorted(shards)])}. What was not read of"
-        " them is lost. Set onDataLoss to Continue to read the new stream",
+        " them is lost. If another region, endpoint or account is set than before, restore it;"
+        " otherwise set onDataLoss to Continue to read the new stream",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
         is_fatal=True,

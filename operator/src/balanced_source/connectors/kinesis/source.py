@@ -144,7 +144,10 @@ class KinesisSource(
         ]
 
     def recreation_advice(self) -> str:
-        return "set onDataLoss to Continue"
+        return (
+            "if another region, endpoint or account is set than before, restore it; otherwise set"
+            " onDataLoss to Continue"
+        )
 
     def create_split(
         self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
