@@ -74,7 +74,8 @@ def ends_itself(connector: str) -> InvalidSpecError:
     return InvalidSpecError(
         f"readers of connector {connector!r} ask for splits while they read. So trigger Once would"
         " read only a part, and trigger AvailableNow and a batch query need a source that ends."
-        " Use AvailableNow instead of Once, and leave out the interval of discovery, or use a"
+        " Use AvailableNow instead of Once, and let the source end: leave out the interval of"
+        " discovery, or set endingOffsets in the last part of a hybrid source. Or use a"
         " ProcessingTime trigger",
         field="options.connector",
     )

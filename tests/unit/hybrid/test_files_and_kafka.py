@@ -234,6 +234,21 @@ def test_a_state_of_other_parts_is_refused() -> None:
         other.decode_state(1, written)
 
 
+def test_a_part_that_is_put_before_the_one_that_is_read_is_refused() -> None:
+    """It would never be read."""
+    two = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
+    three = checked_hybrid([(files(), None), (files("/two"), None), (kafka(), None)], field="parts")
+    state = two.parts[1].source.decode_state(1, _DISCOVERY)
+    written = two.encode_state(HybridState(part="kafka", state=state))
+
+    assert two.decode_state(1, written).part == "kafka"
+    with pytest.raises(StateError, match=r"of the parts files, kafka, .* files-0, files-1, kafka"):
+        three.decode_state(1, written)
+
+    of_older_version = {name: value for name, value in written.items() if name != "parts"}
+    assert three.decode_state(1, of_older_version).part == "kafka"
+
+
 @pytest.mark.scenario("Q7")
 def test_a_start_that_changes_while_it_is_measured_is_refused() -> None:
     """Files that were listed before say nothing of the new columns."""

@@ -58,7 +58,7 @@ _REFUSED: Final = frozenset(
     }
 )
 _INVALID: Final = frozenset({"ValidationException", "ValidationError"})
-"""The request is refused, whoever makes it."""
+"""The request itself is wrong, and its credentials are not."""
 
 _SKEWED: Final = ("Signature expired", "Signature not yet current")
 """What the service says where the time of a request is more than five minutes off."""

@@ -27,8 +27,8 @@ LOOK: Final = "handle_look"
 CONFIRMATION: Final = 5.0
 """Seconds until a name that stands for nothing is looked for again."""
 
-TOLD: Final = 3
-"""Failures in a row after which people are told."""
+LASTING: Final = 3
+"""Failures in a row after which an event names them."""
 
 MAX_BACKOFF: Final = 60.0
 """Seconds between attempts at a scope that does not answer, at most."""
@@ -72,7 +72,7 @@ class Looks:
 
     def news(self, call: PartCall, result: Any) -> Exception | None:
         """Return the failure that people are told of: the first one in a row that lasts."""
-        is_due = self.failures.get((call.part, call.scope)) == TOLD
+        is_due = self.failures.get((call.part, call.scope)) == LASTING
         return result.error if is_due and isinstance(result, CallFailure) else None
 
     def of_part(self, name: str) -> Meanings:

@@ -34,6 +34,11 @@ from balanced_source.names import shown
 STATE_VERSION: Final = 1
 """Version of `HybridState` as JSON."""
 
+_FIXED: Final = (
+    "the kinds and the order of parts cannot be changed. Restore the former parts, or create a new"
+    " source"
+)
+
 FEWEST: Final = 2
 """Parts."""
 
@@ -96,8 +101,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         if name not in self.names:
             raise StateError(
                 f"the state is of part {shown(name)}, and the source has the parts"
-                f" {', '.join(self.names)}: the kinds and the order of parts cannot be changed."
-                " Restore the former spec, or create a new source"
+                f" {', '.join(self.names)}: {_FIXED}"
             )
         return self.names.index(name)
 
@@ -144,6 +148,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         looks = {"looks": state.looks.to_json()} if state.looks.known else {}
         return {
             "part": state.part,
+            "parts": list(self.names),
             "position": state.position.to_json(),
             "measure": self._measured_next(state.part),
             "leftovers": encode_splits(state.leftovers),
@@ -158,6 +163,13 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
                 "state of the enumerator", found=version, supported=STATE_VERSION
             )
         name = str(data["part"])
+        # States of older versions do not name all parts.
+        former = tuple(map(str, data.get("parts", self.names)))
+        if former != self.names:
+            raise StateError(
+                f"the state is of the parts {', '.join(former)}, and the source has the parts"
+                f" {', '.join(self.names)}: {_FIXED}"
+            )
         source = self.parts[self.index_of(name)].source
         # What was listed before was measured in the former way: the position would leave it out.
         if data.get("measure", wanted := self._measured_next(name)) != wanted:
