@@ -224,7 +224,12 @@ _LIVE: Final = {
     ],
     "subscription": {"topics": ["orders"]},
 }
-_OFFSETS: Final = {"topic": "topic", "partition": "partition", "offset": "offset"}
+_OFFSETS: Final = {
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "topicIds": {"orders": "e5KQvvYqT+e+EfwofZMpPA"},
+}
 
 FULL_HYBRID: Final[dict[str, Any]] = {
     **FULL,

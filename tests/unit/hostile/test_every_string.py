@@ -71,6 +71,7 @@ DATA = {
     "source.startAfter.offsets.topic": _COLUMN,
     "source.startAfter.offsets.partition": _COLUMN,
     "source.startAfter.offsets.offset": _COLUMN,
+    "source.startAfter.offsets.topicIds": "compared with names and ids of topics",
     "application.arguments": "arguments of the user's program; they follow it on the command line",
     "application.sparkConf": (
         "the value behind `--conf key=`, one argument of a command without a shell"
