@@ -200,3 +200,15 @@ def test_a_lag_that_the_service_does_not_report_is_unknown(
     asked = client(monkeypatch, Service(Records=[], NextShardIterator="next", **told))
 
     assert asked.records("orders", "shardId-000000000000", "now", 10) == ((), "next", behind)
+
+
+def test_the_name_of_a_stream_is_no_part_of_what_the_service_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stream that does not exist is not one without a sequence number."""
+    name = "lastSequenceNumberStamp"
+    text = f"Stream {name} under account 1 not found"
+    service = Service(refused("ResourceNotFoundException", text))
+
+    with pytest.raises(NotFoundError, match="was not found"):
+        client(monkeypatch, service).summary(name)

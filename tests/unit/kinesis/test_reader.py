@@ -1,5 +1,7 @@
 """What a reader does when the service refuses, throttles, forgets, or is another one."""
 
+import queue
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,10 +14,12 @@ from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryErro
 from balanced_source.reader import SplitOutputs
 from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
+from balanced_source_adapters.kinesis import reader as reader_module
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,
     IteratorExpiredError,
     Record,
+    Summary,
     ThrottledError,
 )
 from balanced_source_adapters.kinesis.reader import (
@@ -24,6 +28,7 @@ from balanced_source_adapters.kinesis.reader import (
     KinesisReader,
     ShardReader,
     ShardState,
+    threaded,
 )
 from balanced_source_adapters.kinesis.shared import (
     IDLE,
@@ -32,7 +37,9 @@ from balanced_source_adapters.kinesis.shared import (
     MAX_BACKOFF,
     SharedShards,
 )
+from balanced_source_adapters.kinesis.summaries import LIFETIME, Summaries
 from support.shards import STREAM, NoPace, StreamInMemory
+from testbed.waiting import wait_until
 
 SHARD = "shardId-000000000000"
 
@@ -399,3 +406,78 @@ def test_a_shard_whose_lag_is_unknown_is_left_out() -> None:
     fetches.newest[split.split_id] = FetchedUpTo(split.offset + 5, 1000, 0)
 
     assert reader.millis_behind() == {}, "nothing was emitted yet"
+
+
+def test_the_readers_of_a_task_ask_once_for_a_stream_and_again_after_a_failure() -> None:
+    """The service describes streams twenty times a second for a whole account."""
+    asked: list[str] = []
+    now = [0.0]
+
+    def ask(stream: str) -> Summary:
+        asked.append(stream)
+        return Summary("1", 0)
+
+    known = Summaries(lambda: now[0])
+    for stream in ("a", "a", "b", "a"):
+        assert known.of(stream, ask) == Summary("1", 0)
+    assert asked == ["a", "b"]
+
+    known.doubt("a")
+    known.of("a", ask)
+    now[0] += LIFETIME + 1.0
+    known.of("a", ask)
+    assert asked == ["a", "b", "a", "a"]
+
+
+def test_readers_that_wait_for_an_answer_get_it_or_its_failure() -> None:
+    """A server that does not answer holds them up once, and not one after the other."""
+    known, begun, go = Summaries(time.monotonic), threading.Event(), threading.Event()
+    errors: queue.Queue[Exception] = queue.Queue()
+    asked: list[str] = []
+
+    def ask(stream: str) -> Summary:
+        asked.append(stream)
+        begun.set()
+        assert go.wait(30)
+        raise TransientDiscoveryError("no answer")
+
+    def read() -> None:
+        try:
+            known.of("a", ask)
+        except TransientDiscoveryError as error:
+            errors.put(error)
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    threads[0].start()
+    assert begun.wait(30)
+    waiting = known._asking["a"]
+    for thread in threads[1:]:
+        thread.start()
+    wait_until(lambda: len(waiting._condition._waiters) == 2, 30, "two that wait", interval=0.005)  # type: ignore[attr-defined]
+    go.set()
+
+    assert {str(errors.get(timeout=30)) for _ in threads} == {"no answer"}
+    assert asked == ["a"]
+    assert known.of("a", lambda _: Summary("1", 0)) == Summary("1", 0)
+
+
+def test_shards_share_what_is_known_of_their_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, asked = StreamInMemory(shards=4), list[str]()
+    made: list[Callable[[], ShardReader]] = []
+    monkeypatch.setattr(reader_module, "ThreadedFetchers", lambda make, *_, **__: made.append(make))
+    threaded(Context(), stream, server="", on_loss=OnShardLoss.FAIL)
+    summary = stream.summary
+
+    def ask(name: str) -> Summary:
+        asked.append(name)
+        return summary(name)
+
+    monkeypatch.setattr(stream, "summary", ask)
+    for shard in stream.open():
+        reader = made[0]()
+        split = ShardSplit(stream=STREAM, shard=shard, created="1")
+        reader.handle_splits_changes(SplitsAddition((split,)))
+        reader._shared = NoPace()
+        reader.fetch()
+
+    assert asked == [STREAM]

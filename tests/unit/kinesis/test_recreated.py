@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from balanced_source.api import CallFailure, Problem, discovery_problem
 from balanced_source.connectors.kinesis import ListShards, OnShardLoss, Start
 from balanced_source.errors import TransientDiscoveryError
-from balanced_source_adapters.kinesis import reader
+from balanced_source_adapters.kinesis import summaries
 from balanced_source_adapters.kinesis.client import NotFoundError
 from support.shards import STREAM, numbers
 from unit.kinesis.test_starts import Scene
@@ -19,7 +19,7 @@ from unit.kinesis.test_starts import Scene
 @pytest.fixture(autouse=True, scope="module")
 def _no_memory() -> Iterator[None]:
     """No time passes here, and streams are not created again within seconds."""
-    with patch.object(reader, "IDENTITY_LIFETIME", 0.0):
+    with patch.object(summaries, "LIFETIME", 0.0):
         yield
 
 

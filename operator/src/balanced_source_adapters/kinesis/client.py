@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from balanced_source.api import SecretReader, SplitId
-from balanced_source.connectors.kinesis import Server, Shard, ShardSplit, is_arn
+from balanced_source.connectors.kinesis import Server, Shard, ShardSplit, is_arn, name_of
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reasons import Reason
 
@@ -267,14 +267,16 @@ class KinesisClient:
     def _refusal(self, stream: str, answer: Mapping[str, Any]) -> DiscoveryError:
         code, text = str(answer.get("Code", "")), str(answer.get("Message", ""))
         where = self._where(stream)
+        # A stream may be called after a sequence number, or have a stamp in its name.
+        words = text.replace(name_of(stream), "")
         if code in _THROTTLED:
             return ThrottledError(f"{where} answers {code}: it was asked too often", scope=stream)
         if code == "ExpiredIteratorException":
             return IteratorExpiredError(f"{where}: the iterator has expired", scope=stream)
-        if code in _BAD_POSITION or _is_position(code, text):
+        if code in _BAD_POSITION or _is_position(code, words):
             advice = (
                 "correct startingPosition"
-                if "tamp" in text
+                if "tamp" in words
                 else "the shard has no such sequence number"
             )
             return BadPositionError(

@@ -29,6 +29,7 @@ from balanced_source_adapters.kinesis.client import (
     Summary,
 )
 from balanced_source_adapters.kinesis.shared import OF_PROCESS, ShardKey, SharedShards
+from balanced_source_adapters.kinesis.summaries import Summaries
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -39,10 +40,6 @@ more."""
 
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
-
-IDENTITY_LIFETIME: Final = 5.0
-"""Seconds for which it is known that a stream was not deleted and created again, unless a request
-fails."""
 
 
 class ShardClient(Protocol):
@@ -136,6 +133,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         on_loss: what happens when records are gone.
         shared: what tasks share.
         fetches: gets how far splits are.
+        summaries: what readers of the task know of streams.
         clock: seconds of a monotonic clock.
     """
 
@@ -147,6 +145,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         on_loss: OnShardLoss = OnShardLoss.FAIL,
         shared: SharedShards = OF_PROCESS,
         fetches: Fetches | None = None,
+        summaries: Summaries | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._server, self._on_loss = client, server, on_loss
@@ -155,7 +154,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         self._next_tips: set[SplitId] = set()
         self._shards: dict[SplitId, _Reading] = {}
         self._paused: set[SplitId] = set()
-        self._summaries: dict[str, tuple[Summary, float]] = {}
+        self._summaries = summaries or Summaries(clock)
         self._woken = threading.Event()
 
     def fetch(self) -> RecordsBySplits[Record]:
@@ -239,7 +238,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         reading.iterator = None
         self._fetches.newest.pop(reading.split.split_id, None)
         # A recreated stream answers with errors first, so the next request asks who it is.
-        self._summaries.pop(reading.split.stream, None)
+        self._summaries.doubt(reading.split.stream)
 
     def _asked(self, reading: _Reading) -> Batch:
         if reading.iterator is None:
@@ -279,10 +278,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         Raises:
             NotFoundError: it was deleted and created again. The enumerator decides what that means.
         """
-        summary, until = self._summaries.get(split.stream, (None, float("-inf")))
-        if summary is None or until < self._clock():
-            summary = self._client.summary(split.stream)
-            self._summaries[split.stream] = summary, self._clock() + IDENTITY_LIFETIME
+        summary = self._summaries.of(split.stream, self._client.summary)
         if split.created not in (None, summary.created):
             raise NotFoundError(
                 f"stream {split.stream} was deleted and created again", scope=split.stream
@@ -447,10 +443,12 @@ def threaded(
     context: SourceReaderContext, client: ShardClient, *, server: str, on_loss: OnShardLoss
 ) -> KinesisReader:
     """Return a reader with a thread for each shard; see `ShardReader` for the arguments."""
-    fetches = Fetches()
+    fetches, summaries = Fetches(), Summaries(time.monotonic)
 
     def make_reader() -> ShardReader:
-        return ShardReader(client, server=server, on_loss=on_loss, fetches=fetches)
+        return ShardReader(
+            client, server=server, on_loss=on_loss, fetches=fetches, summaries=summaries
+        )
 
     fetchers = ThreadedFetchers(
         make_reader, Threading.ONE_PER_SPLIT, notify=context.notify_available

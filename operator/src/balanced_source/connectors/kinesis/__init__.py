@@ -7,7 +7,7 @@ the state
 from balanced_source.connectors.kinesis.contract import DiscoveredShards
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
 from balanced_source.connectors.kinesis.lineage import Lineage, Shard
-from balanced_source.connectors.kinesis.names import is_arn
+from balanced_source.connectors.kinesis.names import is_arn, name_of
 from balanced_source.connectors.kinesis.settings import (
     KIND,
     OnShardLoss,
@@ -53,6 +53,7 @@ __all__ = [
     "discovered",
     "first_splits",
     "is_arn",
+    "name_of",
     "named_twice",
     "split_of",
 ]
