@@ -202,7 +202,7 @@ def test_a_lag_that_the_service_does_not_report_is_unknown(
     assert asked.records("orders", "shardId-000000000000", "now", 10) == ((), "next", behind)
 
 
-def test_the_name_of_a_stream_is_no_part_of_what_the_service_says(
+def test_a_missing_stream_may_be_called_after_a_sequence_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A stream that does not exist is not one without a sequence number."""
