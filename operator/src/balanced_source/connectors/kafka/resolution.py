@@ -233,7 +233,7 @@ def _why_other(
         )
     return (
         f"{_listed_topics({s.topic for s in splits})} of cluster {first.cluster} was deleted and"
-        " created again since the history was begun"
+        " created again since the history was begun, or another cluster is read now"
     )
 
 
