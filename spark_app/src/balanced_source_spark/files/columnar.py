@@ -3,12 +3,13 @@
 Row groups and stripes whose middle lies in it, and blocks whose sync marker begins in it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
 from balanced_source.errors import text_of
+from balanced_source_spark.files.column_types import check_fits, misfit, stored
 
 ROWS: Final = 32 * 1024
 """Rows of one batch."""
@@ -20,6 +21,7 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
 
     # Times of 96 bits, as Spark writes them, have more years than nanoseconds of 64 bits.
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
+        _check_columns(opened.schema_arrow, schema)
         groups = [
             n
             for n in range(opened.metadata.num_row_groups)
@@ -47,6 +49,7 @@ def orc(
     from pyarrow import orc as library
 
     opened = library.ORCFile(file)
+    _check_columns(opened.schema, schema)
     known = set(opened.schema.names)
     wanted = [name for name in schema.names if name in known]
     for number in range(opened.nstripes):
@@ -66,8 +69,7 @@ def avro(
     from balanced_source_adapters.files.avro import AvroFile
 
     opened = AvroFile(file, size)
-    for field in opened.schema(schema.names):
-        _check_units(field.name, field.type, schema.field(field.name).type)
+    _check_columns(opened.schema(schema.names), schema)
     for found in opened.batches(start, end, schema.names):
         if isinstance(found, int):
             yield _nulls(schema, found)
@@ -75,31 +77,16 @@ def avro(
             yield _fitted(pa.Table.from_batches([found]), schema)
 
 
-def _check_units(name: str, found: pa.DataType, wanted: pa.DataType) -> None:
-    """Check that no bare number becomes a time: Arrow would guess its unit.
+def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
+    """Check that the columns of a file fit the schema, before any row is read.
 
     Raises:
-        TypeError: one does.
+        TypeError: one does not. Names it and both types.
     """
-    is_time = pa.types.is_timestamp(wanted) or pa.types.is_time(wanted)
-    if is_time and pa.types.is_integer(found):
-        raise TypeError(
-            f"column {name} has type {found}, which does not fit {wanted} of the schema: the file"
-            " does not say the unit of the time"
-        )
-    inside = _members(found)
-    for member, kind in _members(wanted).items():
-        if member in inside:
-            _check_units(f"{name}.{member}", inside[member], kind)
-
-
-def _members(kind: pa.DataType) -> Mapping[str, pa.DataType]:
-    """Return the types that a type is made of, by name."""
-    if pa.types.is_struct(kind):
-        return {field.name: field.type for field in kind}
-    if pa.types.is_map(kind):
-        return {"value": kind.item_type}
-    return {"element": kind.value_type} if pa.types.is_list(kind) else {}
+    wanted = {field.name: field.type for field in schema}
+    for field in found:
+        if field.name in wanted:
+            check_fits(field.name, field.type, wanted[field.name])
 
 
 def _middle(metadata: Any, number: int) -> int:
@@ -124,14 +111,12 @@ def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if field.name not in table.schema.names:
             columns.append(pa.nulls(table.num_rows, field.type))
             continue
-        found = table.column(field.name)
-        _check_units(field.name, found.type, field.type)
+        found = stored(table.column(field.name))
         try:
             columns.append(found if found.type == field.type else found.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise TypeError(
-                f"column {field.name} has type {found.type}, which does not fit {field.type} of the"
-                f" schema: {text_of(error)}"
+                f"{misfit(field.name, found.type, field.type)}: {text_of(error)}"
             ) from error
     return pa.Table.from_arrays(columns, schema=schema)
 

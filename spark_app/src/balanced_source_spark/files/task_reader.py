@@ -107,9 +107,16 @@ class FilesTaskReader:
             LineTooLongError,
         ) as error:
             raise FileReadError(
-                f"cannot read {file.path}, bytes {start} to {end}: {text_of(error)}. Correct the"
-                " file, the schema or the option mode"
+                f"cannot read {file.path}, bytes {start} to {end}: {text_of(error)}."
+                f" {self._remedy(error)}"
             ) from error
+
+    def _remedy(self, error: Exception) -> str:
+        if isinstance(error, OSError):
+            return "Check that the file is complete and that its store can be reached"
+        if self.read_options.kind in (Format.JSON, Format.CSV):
+            return "Correct the file, the schema or the option mode"
+        return "Correct the file or the schema"
 
     def _parsed(
         self, opened: pa.NativeFile, file: File, start: int, end: int

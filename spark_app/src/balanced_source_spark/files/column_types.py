@@ -1,0 +1,189 @@
+"""Which types of columns in Parquet, ORC and Avro files fit which types of the schema.
+
+The pairs are those of Spark's own Parquet reader: types that hold every value of the file's type.
+Where values of a pair may not fit (times of nanoseconds, bytes that become text, 32-bit integers in
+smaller columns), each value is checked as it is read. Other pairs are rejected before any row.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+from pyarrow import types
+
+Kind: TypeAlias = Any
+"""A type of Arrow."""
+
+Rule: TypeAlias = Callable[[Kind, Kind], bool]
+
+_DIGITS: Final[Mapping[int, int]] = {8: 3, 16: 5, 32: 10, 64: 20}
+"""Bits of an integer → digits of the decimals that hold it."""
+
+_EXACT_DOUBLE: Final = 32
+"""Bits of the longest integers that a double holds exactly. It has 53 bits."""
+
+
+def check_fits(name: str, found: Kind, wanted: Kind) -> None:
+    """Check that a column of a file can be read as a type of the schema.
+
+    Args:
+        name: of the column.
+        found: its type in the file.
+        wanted: its type in the schema.
+
+    Raises:
+        TypeError: it cannot. Names the column and both types.
+    """
+    found = _plain(found)
+    inside = _members(found)
+    if found.equals(wanted) or types.is_null(found):
+        return
+    if not inside or _shape(found) != _shape(wanted):
+        if not any(rule(found, wanted) for rule in _RULES):
+            raise TypeError(misfit(name, found, wanted) + _hint(found, wanted))
+        return
+    for member, kind in _members(wanted).items():
+        if member in inside:
+            check_fits(f"{name}.{member}", inside[member], kind)
+
+
+def misfit(name: str, found: Kind, wanted: Kind) -> str:
+    """Return the sentence about a column whose type does not fit the schema."""
+    return f"column {name} has type {found}, which does not fit {_sql(wanted)} of the schema"
+
+
+def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without dictionary and extension, which hide the type of its values."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        chunks = [chunk.storage for chunk in column.chunks]
+        return pa.chunked_array(chunks, column.type.storage_type)
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def _plain(kind: Kind) -> Kind:
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind.storage_type
+    return kind.value_type if types.is_dictionary(kind) else kind
+
+
+def _sql(kind: Kind) -> str:
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    return from_arrow_type(kind).simpleString().upper()
+
+
+def _hint(found: Kind, wanted: Kind) -> str:
+    is_time = types.is_timestamp(wanted) or types.is_time(wanted)
+    if is_time and types.is_integer(found):
+        return ": the file does not say the unit of the time"
+    return ""
+
+
+def _shape(kind: Kind) -> str:
+    if types.is_struct(kind):
+        return "struct"
+    if types.is_map(kind):
+        return "map"
+    return "list" if _is_list(kind) else ""
+
+
+def _is_list(kind: Kind) -> bool:
+    return bool(
+        types.is_list(kind)
+        or types.is_large_list(kind)
+        or types.is_fixed_size_list(kind)
+        or types.is_list_view(kind)
+        or types.is_large_list_view(kind)
+    )
+
+
+def _members(kind: Kind) -> Mapping[str, Kind]:
+    """Return the types that a type is made of, by name."""
+    match _shape(kind):
+        case "struct":
+            return {field.name: field.type for field in kind}
+        case "map":
+            return {"key": kind.key_type, "value": kind.item_type}
+        case "list":
+            return {"element": kind.value_type}
+        case _:
+            return {}
+
+
+def _is_text(kind: Kind) -> bool:
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_bytes(kind: Kind) -> bool:
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+
+
+def _text_or_bytes(found: Kind, wanted: Kind) -> bool:
+    if types.is_fixed_size_binary(found):
+        return bool(types.is_binary(wanted))
+    # Old writers of Parquet do not mark text as such: bytes that are no UTF-8 are an error later.
+    return (_is_text(found) or _is_bytes(found)) and (
+        types.is_string(wanted) or types.is_binary(wanted)
+    )
+
+
+def _integers(found: Kind, wanted: Kind) -> bool:
+    if not (types.is_integer(found) and types.is_signed_integer(wanted)):
+        return False
+    if types.is_unsigned_integer(found):
+        return bool(found.bit_width < wanted.bit_width)
+    # Old writers of Parquet do not mark short integers as such: each value is checked.
+    is_unmarked = found.bit_width == 32  # noqa: PLR2004 - bits
+    return is_unmarked or bool(found.bit_width <= wanted.bit_width)
+
+
+def _integer_otherwise(found: Kind, wanted: Kind) -> bool:
+    if not types.is_integer(found):
+        return False
+    if types.is_decimal(wanted):
+        return bool(wanted.precision - wanted.scale >= _DIGITS[found.bit_width])
+    if types.is_float64(wanted):
+        return bool(found.bit_width <= _EXACT_DOUBLE)
+    if types.is_date32(wanted):
+        return bool(types.is_int32(found))  # days, as in Spark
+    return bool(types.is_duration(wanted) and types.is_int64(found))
+
+
+def _floats(found: Kind, wanted: Kind) -> bool:
+    return (
+        types.is_floating(found)
+        and types.is_floating(wanted)
+        and bool(found.bit_width <= wanted.bit_width)
+    )
+
+
+def _decimals(found: Kind, wanted: Kind) -> bool:
+    return (
+        types.is_decimal(found)
+        and types.is_decimal(wanted)
+        and wanted.scale >= found.scale
+        and bool(wanted.precision - wanted.scale >= found.precision - found.scale)
+    )
+
+
+def _times(found: Kind, wanted: Kind) -> bool:
+    if types.is_timestamp(wanted):
+        # Nanoseconds that microseconds cannot hold are an error later.
+        return bool(types.is_timestamp(found) or (types.is_date(found) and wanted.tz is None))
+    if types.is_time(found):
+        return types.is_time(wanted) or (
+            types.is_signed_integer(wanted) and bool(found.bit_width <= wanted.bit_width)
+        )
+    if types.is_duration(found):
+        return bool(types.is_duration(wanted) or types.is_int64(wanted))
+    return bool(types.is_date(found) and types.is_date(wanted))
+
+
+_RULES: Final[tuple[Rule, ...]] = (
+    _text_or_bytes,
+    _integers,
+    _integer_otherwise,
+    _floats,
+    _decimals,
+    _times,
+)

@@ -1,0 +1,117 @@
+"""Which types of columns in files fit which types of the schema: no value changes silently."""
+
+import datetime as dt
+import io
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import orc
+
+from balanced_source_spark.files import columnar
+from balanced_source_spark.files.column_types import check_fits
+
+UTC = pa.timestamp("us", "UTC")
+LOCAL = pa.timestamp("us")
+DAY = dt.date(2026, 1, 2)
+AT = dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
+
+
+def parquet(column: pa.Array, wanted: pa.DataType) -> list[Any]:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"x": column}), file)
+    data = pa.BufferReader(file.getvalue())
+    found = columnar.parquet(data, 0, data.size(), pa.schema([("x", wanted)]))
+    return [row["x"] for part in found for row in part.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "value"),
+    [
+        (pa.array([7], pa.int8()), pa.int64(), 7),
+        (pa.array([200], pa.uint8()), pa.int16(), 200),
+        (pa.array([2**32 - 1], pa.uint32()), pa.int64(), 2**32 - 1),
+        (pa.array([2**64 - 1], pa.uint64()), pa.decimal128(20, 0), Decimal(2**64 - 1)),
+        (pa.array([-(2**31)], pa.int32()), pa.float64(), -(2.0**31)),
+        (pa.array([7], pa.int32()), pa.decimal128(12, 2), Decimal("7.00")),
+        (pa.array([1.5], pa.float16()), pa.float32(), 1.5),
+        (pa.array([1.5], pa.float32()), pa.float64(), 1.5),
+        (pa.array([Decimal("1.25")]), pa.decimal128(38, 10), Decimal("1.2500000000")),
+        (pa.array(["a"], pa.large_string()), pa.string(), "a"),
+        (pa.array(["a"]).dictionary_encode(), pa.string(), "a"),
+        (pa.array(["a"]), pa.binary(), b"a"),
+        (pa.array([b"a"]), pa.string(), "a"),
+        (pa.array([b"ab"], pa.binary(2)), pa.binary(), b"ab"),
+        (pa.array([DAY]), LOCAL, dt.datetime(2026, 1, 2)),  # noqa: DTZ001 - without a zone
+        (pa.array([AT], pa.timestamp("ms", "UTC")), UTC, AT),
+        (pa.array([AT], pa.timestamp("ns", "UTC")), UTC, AT),
+        (pa.array([None], pa.null()), pa.int64(), None),
+        (pa.array([5], pa.int32()), pa.int8(), 5),
+        (pa.array([1000], pa.time32("ms")), pa.int32(), 1000),
+        (pa.array([[1]], pa.list_(pa.int32())), pa.list_(pa.int64()), [1]),
+    ],
+    ids=str,
+)
+def test_wider_types_hold_every_value(found: pa.Array, wanted: pa.DataType, value: Any) -> None:
+    assert parquet(found, wanted) == [value]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (pa.float64(), pa.float32()),
+        (pa.float64(), pa.int64()),
+        (pa.int64(), pa.float64()),
+        (pa.int32(), pa.float32()),
+        (pa.int64(), pa.int32()),
+        (pa.uint64(), pa.int64()),
+        (pa.int64(), pa.decimal128(12, 2)),
+        (pa.decimal128(10, 2), pa.decimal128(10, 3)),
+        (pa.decimal128(10, 2), pa.decimal128(12, 1)),
+        (pa.decimal128(10, 2), pa.float64()),
+        (pa.bool_(), pa.int64()),
+        (pa.int64(), pa.string()),
+        (pa.string(), pa.int64()),
+        (LOCAL, pa.date32()),
+        (LOCAL, pa.string()),
+        (pa.date32(), UTC),
+        (pa.binary(2), pa.string()),
+        (pa.struct([("a", pa.float64())]), pa.struct([("a", pa.float32())])),
+        (pa.list_(pa.float64()), pa.list_(pa.float32())),
+        (pa.map_(pa.string(), pa.float64()), pa.map_(pa.string(), pa.float32())),
+        (pa.struct([("a", pa.int64())]), pa.list_(pa.int64())),
+    ],
+    ids=str,
+)
+def test_types_that_lose_values_are_rejected(found: pa.DataType, wanted: pa.DataType) -> None:
+    with pytest.raises(TypeError, match=r"column x.* which does not fit [A-Z<>(),_]+.* of the sch"):
+        check_fits("x", found, wanted)
+
+
+def test_a_file_without_rows_is_rejected_as_well() -> None:
+    """Rows that come later would not fit either."""
+    table, wanted = pa.table({"x": pa.array([], pa.float64())}), pa.schema([("x", pa.float32())])
+    file = io.BytesIO()
+    orc.write_table(table, file)
+    data = pa.BufferReader(file.getvalue())
+
+    with pytest.raises(TypeError, match="column x has type double, which does not fit FLOAT"):
+        parquet(pa.array([], pa.float64()), pa.float32())
+    with pytest.raises(TypeError, match="column x has type double, which does not fit FLOAT"):
+        list(columnar.orc(data, 0, data.size(), data.size(), wanted))
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (pa.array([300], pa.int32()), pa.int8()),
+        (pa.array([b"\xff"]), pa.string()),
+        (pa.array([1], pa.timestamp("ns", "UTC")), UTC),
+    ],
+    ids=str,
+)
+def test_values_of_types_that_may_fit_are_checked(found: pa.Array, wanted: pa.DataType) -> None:
+    with pytest.raises(TypeError, match=r"column x has type .*, which does not fit .* schema: "):
+        parquet(found, wanted)
