@@ -133,3 +133,12 @@ def test_json_keeps_its_column_of_malformed_records() -> None:
     assert file_read_options({"fileformat": "parquet"}) == FileReadOptions(
         kind=Format.PARQUET, corrupt=""
     )
+
+
+def test_a_null_where_the_query_forbids_it_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'{"s": {"id": 1}}\n{"s": {}}\n')
+    strict = StructType().add("s", StructType().add("id", LongType(), nullable=False))
+
+    with pytest.raises(FileReadError, match=r"a\.json has records without 's\.id'.*nullable"):
+        read(path, {"fileFormat": "json", "metadataColumns": "false"}, strict)

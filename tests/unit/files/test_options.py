@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.connectors.files import FilesSource, Format, OnFileLoss, Store
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.files.options import check_columns, file_read_options
+from balanced_source_spark.files.options import check_columns, ddl_of, file_read_options
 from balanced_source_spark.options import parse_options
 
 GIVEN = {"connector": "files", "path": "/in"}
@@ -148,3 +148,15 @@ def test_columns_that_a_format_cannot_fill_are_named(
 
     with pytest.raises(InvalidSpecError, match=why) if why else nullcontext():
         check_columns(read, columns.items())
+
+
+def test_columns_may_be_null_whatever_the_schema_says() -> None:
+    schema = (
+        "`a NOT NULL` INT not  null, s STRUCT<x: INT NOT NULL, y: ARRAY<STRING>> NOT NULL"
+        " COMMENT 'is NOT NULL'"
+    )
+    read = file_read_options({"fileformat": "json", "schema": schema, "metadatacolumns": "false"})
+
+    assert ddl_of(read) == (
+        "`a NOT NULL` INT, s STRUCT<x: INT, y: ARRAY<STRING>> COMMENT 'is NOT NULL'"
+    )

@@ -19,6 +19,12 @@ _PIECES: Final = re.compile(rf"""{_NAME}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|.""
 _TYPE: Final = re.compile(rf"(?:{_NAME}|[^\s:`][^\s:]*)\s*:?\s*([A-Za-z_]\w*)")
 """The first word of a column's type, behind its name."""
 
+_NOT_NULL: Final = re.compile(
+    rf"""({_NAME}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+NOT\s+NULL\b""",
+    re.DOTALL | re.IGNORECASE,
+)
+"""A quoted text, or the words that forbid nulls."""
+
 _TYPES: Final = (
     *("array", "bigint", "binary", "boolean", "byte", "char", "character", "date", "dec"),
     *("decimal", "double", "float", "geography", "geometry", "int", "integer", "interval", "long"),
@@ -74,6 +80,11 @@ def selected(ddl: str, columns: Collection[str]) -> str:
             f"{shown(missing[0])} is not a column of schema: there are {', '.join(names)}",
         )
     return ", ".join(text for name, text in known if name in columns)
+
+
+def nullable(ddl: str) -> str:
+    """Return the DDL without NOT NULL, also inside of types."""
+    return _NOT_NULL.sub(lambda found: found[1] or "", ddl)
 
 
 def _parts(ddl: str) -> list[str]:

@@ -5,7 +5,7 @@ nothing of the connector. It takes the other batches as they are. Imported by ta
 little.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -60,13 +60,12 @@ class RowColumns:
             raise ContractViolationError(
                 f"{self._made_by} returned rows {self._difference(expected, found)}. {_DO}"
             )
-        for field in self._strict:
-            for name in _missing(batch.column(field.name), field, field.name):
-                raise ContractViolationError(
-                    f"{self._made_by} returned rows in which {shown(name)} is None, and schema"
-                    " declares it as NOT NULL. Return a value in each row, or declare it without"
-                    " NOT NULL"
-                )
+        for name in missing_values(batch, self._strict):
+            raise ContractViolationError(
+                f"{self._made_by} returned rows in which {shown(name)} is None, and schema"
+                " declares it as NOT NULL. Return a value in each row, or declare it without"
+                " NOT NULL"
+            )
 
     def _check_query(self, declared: list[str], found: list[str]) -> None:
         """Check that the columns of the query are those of the connector.
@@ -93,7 +92,7 @@ class RowColumns:
         except ValueError as error:
             raise ContractViolationError(f"schema is invalid: {error}") from error
         self._expected = expected = _arrow(declared)
-        self._strict = [field for field in expected if _is_strict(field)]
+        self._strict = strict_fields(expected)
         return expected
 
     def _difference(self, expected: pa.Schema, found: pa.Schema) -> str:
@@ -118,6 +117,17 @@ class RowColumns:
     def _type(self, name: str) -> str:
         assert self._declared is not None  # noqa: S101 - `check` has looked
         return self._declared[name].dataType.simpleString()
+
+
+def strict_fields(schema: pa.Schema) -> list[pa.Field]:
+    """Return the columns in which a value, or a part of it, must not be missing."""
+    return [field for field in schema if _is_strict(field)]
+
+
+def missing_values(batch: pa.RecordBatch, strict: Iterable[pa.Field]) -> Iterator[str]:
+    """Yield the names of what is None in a batch and must not be."""
+    for field in strict:
+        yield from _missing(batch.column(field.name), field, field.name)
 
 
 def _arrow(declared: "StructType") -> pa.Schema:

@@ -17,7 +17,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.names import shown
 from balanced_source_adapters.files.stores import inner
-from balanced_source_spark.contract.ddl import check_ddl, selected
+from balanced_source_spark.contract.ddl import check_ddl, nullable, selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
 from balanced_source_spark.files.option_names import METADATA
@@ -93,7 +93,9 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
 
 
 def ddl_of(read: FileReadOptions) -> str:
-    """Return the columns of the rows as DDL.
+    """Return the columns of the rows as DDL. All may be null, as with Spark's own file sources.
+
+    Spark would answer a question about nulls without a look at the rows where they are forbidden.
 
     Raises:
         InvalidSpecError: no one says what they are, or they are invalid.
@@ -104,7 +106,7 @@ def ddl_of(read: FileReadOptions) -> str:
             f"is missing: format {read.kind} needs the columns, such as id BIGINT, name STRING; or"
             " set inferSchema",
         )
-    ddl = selected(read.ddl, read.columns) if read.columns else read.ddl
+    ddl = nullable(selected(read.ddl, read.columns) if read.columns else read.ddl)
     added = [f"`{name}` {kind}" for name, kind in METADATA.items()] if read.has_metadata else []
     ddl = ", ".join([ddl, *added])
     try:

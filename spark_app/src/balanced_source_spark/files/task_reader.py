@@ -1,6 +1,6 @@
 """What a task unpickles: it reads ranges of files. It imports what reading needs and no more."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +20,12 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.errors import BalancedSourceError, text_of
 from balanced_source.host import SplitRange
+from balanced_source.names import shown
 from balanced_source_adapters.files.avro_types import AvroFileError
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.ddl import columns_of
+from balanced_source_spark.contract.row_columns import missing_values, strict_fields
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.columnar import avro, orc, parquet
 from balanced_source_spark.files.lines import (
@@ -75,9 +77,27 @@ class FilesTaskReader:
                 _lost(path, why, is_strict=is_strict)
                 continue
             for table in self._tables(store, file, piece):
-                yield from self._rows(table, file, begin).to_batches()
+                for batch in self._rows(table, file, begin).to_batches():
+                    self._check_nulls(batch, path)
+                    yield batch
             if (why := _loss(store, file)) is not None:
                 _lost(path, f"{why} while it was read", is_strict=is_strict)
+
+    def _check_nulls(self, batch: pa.RecordBatch, path: str) -> None:
+        """Check that columns have values where `.schema(...)` of the query forbids nulls.
+
+        The option schema never does: see `ddl_of`.
+        """
+        for name in missing_values(batch, self._strict):
+            raise FileReadError(
+                f"{path} has records without {shown(name)}, which .schema(...) of the query declares"
+                " as not nullable. Make it nullable: records that are malformed or lack a column"
+                " have nulls"
+            )
+
+    @cached_property
+    def _strict(self) -> Sequence[pa.Field]:
+        return strict_fields(self._arrow)
 
     def _store(self, store: Store, scheme: str) -> FileStore:
         return store_of(store, (scheme,), self.secrets)
