@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.csv
@@ -15,9 +15,16 @@ import pyarrow.json
 
 from balanced_source.connectors.files import Format
 from balanced_source_spark.files.lines import BYTE_ORDER_MARK, texts
+from balanced_source_spark.files.malformed import Test, lines_of, test_of
 from balanced_source_spark.files.options import FileReadOptions
 
-Parse = Callable[[bytes], pa.Table]
+Parse = Callable[[bytes], Any]
+
+SIFTED: Final = 64 * 1024
+"""Bytes of a part with a malformed line in which each line is tested by itself.
+
+Halving it costs less for a single malformed line, and twenty times as much for many.
+"""
 
 _BLANKS: Final = rb"[ \t\r\xef\xbb\xbf]*"
 _FIRST_NULL: Final = re.compile(_BLANKS + rb"null")
@@ -56,29 +63,88 @@ class Parser:
                 {self.schema.names[0]: texts(lines)} if self.schema.names else {"": texts(lines)}
             )
             return
-        for begin, table in _by_halves(lines, self._parsed, self._is_blank):
+        # Few large tables: each costs time, whatever its size.
+        if pieces := list(self._pieces(lines)):
+            yield pa.concat_tables(pieces)
+
+    def _pieces(self, lines: bytes) -> Iterator[pa.Table]:
+        for part, table in _by_halves(lines, self._tried, least=SIFTED):
             if table is not None:
-                yield self._with_corrupt(table, [None] * table.num_rows)
+                yield self._with_corrupt(table, None)
+            elif not self._is_blank(part):
+                yield self._sifted(part)
+
+    def _sifted(self, lines: bytes) -> pa.Table:
+        """Return the records of some lines of which one is malformed at least."""
+        tested = [
+            (line, self._is_malformed(line)) for line in lines_of(lines) if not self._is_blank(line)
+        ]
+        tables: list[pa.Table] = [self.schema.empty_table()]
+        good = self._lines_of_tables(
+            b"".join(line for line, is_bad in tested if not is_bad), tables
+        )
+        order: list[int | None] = []
+        texts: list[str | None] = []
+        for line, is_bad in tested:
+            if not is_bad and (rows := next(good)) is not None:
+                order += rows
+                texts += [None] * len(rows)
+            elif (text := self._malformed(line)) is not None:
+                order.append(None)
+                texts.append(text)
+        # A row number of None makes a row of nulls.
+        table = pa.concat_tables(tables).combine_chunks().take(pa.array(order, pa.int64()))
+        return self._with_corrupt(table, texts)
+
+    def _lines_of_tables(self, lines: bytes, tables: list[pa.Table]) -> Iterator[range | None]:
+        """Yield the numbers of the rows of each line; None for a malformed one.
+
+        Args:
+            lines: none is blank.
+            tables: get the tables with the rows, in their order.
+        """
+        rows = 0
+        for part, table in _by_halves(lines, self._tried) if lines else ():
+            if table is None:
+                yield None
+                continue
+            tables.append(table)
+            before, rows = rows, rows + table.num_rows
+            if part.find(b"\n", 0, -1) < 0:
+                yield range(before, rows)  # several objects in one line
             else:
-                yield from self._unfit(begin)
+                yield from (range(n, n + 1) for n in range(before, rows))
 
-    def _unfit(self, line: bytes) -> Iterator[pa.Table]:
+    def _malformed(self, line: bytes) -> str | None:
+        """Return the text of a malformed line; None if it is dropped.
+
+        Raises:
+            CorruptRecordError: the mode is FAILFAST.
+        """
         text = line.decode("utf-8", "replace").rstrip("\r\n")
-        match self.read.mode:
-            case "failfast":
-                raise CorruptRecordError(f"does not fit the schema: {text[:200]!r}")
-            case "dropmalformed":
-                return
-            case _:
-                empty = pa.table(
-                    {f.name: pa.nulls(1, f.type) for f in self.schema}, schema=self.schema
-                )
-                yield self._with_corrupt(empty, [text])
+        if self.read.mode == "failfast":
+            raise CorruptRecordError(f"does not fit the schema: {text[:200]!r}")
+        return None if self.read.mode == "dropmalformed" else text
 
-    def _with_corrupt(self, table: pa.Table, found: Sequence[str | None]) -> pa.Table:
+    def _with_corrupt(self, table: pa.Table, found: Sequence[str | None] | None) -> pa.Table:
         if not self.has_corrupt:
             return table
-        return table.append_column(self.read.corrupt, pa.array(found, pa.string()))
+        kind = pa.string()
+        texts_of_rows = pa.nulls(table.num_rows, kind) if found is None else pa.array(found, kind)
+        return table.append_column(self.read.corrupt, texts_of_rows)
+
+    def _tried(self, lines: bytes) -> pa.Table | None:
+        """Return the records of some lines; None if one of the lines is malformed, or all blank."""
+        if self._is_blank(lines):
+            return None
+        try:
+            return self._parsed(lines)
+        except pa.ArrowInvalid:
+            return None
+
+    @cached_property
+    def _is_malformed(self) -> Test:
+        return test_of(self.read, self.schema, self.names)
 
     def _parsed(self, lines: bytes) -> pa.Table:
         table = self._csv(lines) if self.read.kind is Format.CSV else self._json(lines)
@@ -219,29 +285,24 @@ def _with_text(kind: pa.DataType) -> pa.DataType:
     return pa.list_(_with_text(kind.value_type)) if pa.types.is_list(kind) else kind
 
 
-def _by_halves(
-    lines: bytes, parse: Parse, is_blank: Callable[[bytes], bool]
-) -> Iterator[tuple[bytes, pa.Table | None]]:
-    """Parse lines, and halve what fails until single lines are left.
+def _by_halves(lines: bytes, parse: Parse, *, least: int = 0) -> Iterator[tuple[bytes, Any]]:
+    """Parse lines, and halve what fails until single lines are left, or few of them.
 
-    None for a line that does not fit.
+    None instead of a table for lines that do not fit.
+
+    Args:
+        lines: to parse.
+        parse: returns a table or None.
+        least: bytes of a part that is not halved.
     """
-    if is_blank(lines):
-        return
-    try:
-        table = parse(lines)
-    except pa.ArrowInvalid:
-        table = None
-    if table is not None:
+    table = parse(lines)
+    # Arrow does not say which line failed: halving finds it in few attempts.
+    middle = _middle(lines) if table is None and len(lines) > least else None
+    if middle is None:
         yield lines, table
         return
-    # Arrow does not say which line failed: halving finds it in few attempts.
-    middle = _middle(lines)
-    if middle is None:
-        yield lines, None
-        return
-    yield from _by_halves(lines[:middle], parse, is_blank)
-    yield from _by_halves(lines[middle:], parse, is_blank)
+    yield from _by_halves(lines[:middle], parse, least=least)
+    yield from _by_halves(lines[middle:], parse, least=least)
 
 
 def _middle(lines: bytes) -> int | None:

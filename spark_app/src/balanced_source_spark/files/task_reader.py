@@ -90,9 +90,8 @@ class FilesTaskReader:
         """
         for name in missing_values(batch, self._strict):
             raise FileReadError(
-                f"{path} has records without {shown(name)}, which .schema(...) of the query declares"
-                " as not nullable. Make it nullable: records that are malformed or lack a column"
-                " have nulls"
+                f"{path} has records without {shown(name)}, which .schema(...) of the query"
+                " declares as not nullable. Make it nullable: malformed records have nulls"
             )
 
     @cached_property
