@@ -5,7 +5,7 @@ import itertools
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, assert_never
 
@@ -224,8 +224,8 @@ class CoordinatorLoop:
 
     def _run(self) -> None:
         self._turn(self._start)
-        while (item := self._next()) is not None:
-            self._turn(lambda item=item: self._handle(item))  # type: ignore[misc] # bound at once
+        while items := self._next():
+            self._turn(lambda items=items: self._handle(items))  # type: ignore[misc] # bound at once
         close_coordinator(self.coordinator)
 
     def _turn(self, step: Callable[[], None]) -> None:
@@ -282,15 +282,22 @@ class CoordinatorLoop:
     def _start(self) -> None:
         self._do(self.coordinator.start(now=time.time()))
 
-    def _handle(self, item: Event | ExecuteCall) -> None:
-        if isinstance(item, ExecuteCall):
-            # The answer is meant for this coordinator, even if another one is built meanwhile.
-            owner = self.coordinator
-            threading.Thread(
-                target=self._call, args=(item, owner), name="bsrc-call", daemon=True
-            ).start()
-        else:
-            self._do(self.coordinator.handle(item, now=time.time()))
+    def _handle(self, items: Sequence[Event | ExecuteCall]) -> None:
+        """Handle what is due, and store the state once for all of it: a write may take seconds."""
+        for item in items:
+            if isinstance(item, ExecuteCall):
+                # The answer is meant for this coordinator, even if another one is built meanwhile.
+                threading.Thread(
+                    target=self._call, args=(item, self.coordinator), name="bsrc-call", daemon=True
+                ).start()
+        effects: list[Effect] = []
+        try:
+            for item in items:
+                if not isinstance(item, ExecuteCall):
+                    effects += self.coordinator.handle(item, now=time.time())
+        finally:
+            # What was decided before an error counts.
+            self._do(_with_one_write(effects))
 
     def _failed(self, error: BaseException) -> None:
         """Tell people, and wait a little, so that an error that stays is no hot loop."""
@@ -332,14 +339,17 @@ class CoordinatorLoop:
         for event in events:
             self._do(self.coordinator.handle(event, now=time.time()))
 
-    def _next(self) -> Event | ExecuteCall | None:
+    def _next(self) -> list[Event | ExecuteCall]:
+        """Wait for what is due, and return all of it; nothing if the loop was closed."""
+        due: list[Event | ExecuteCall] = []
         with self._wake:
             while not self._is_closed:
-                left = self._items[0][0] - time.monotonic() if self._items else _IDLE
-                if left <= 0:
-                    return heapq.heappop(self._items)[2]
-                self._wake.wait(left)
-            return None
+                while self._items and self._items[0][0] <= time.monotonic():
+                    due.append(heapq.heappop(self._items)[2])
+                if due:
+                    return due
+                self._wake.wait(self._items[0][0] - time.monotonic() if self._items else _IDLE)
+        return []
 
     def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
         with self._wake:
@@ -386,6 +396,12 @@ class CoordinatorLoop:
         """Log it."""
         say = log.warning if effect.warning else log.info
         say(effect.message, reason=effect.reason)
+
+
+def _with_one_write(effects: Sequence[Effect]) -> list[Effect]:
+    """Return effects of several turns: the newest state implies all assignments among them."""
+    newest = [effect for effect in effects if isinstance(effect, PersistState)][-1:]
+    return [*newest, *(effect for effect in effects if not isinstance(effect, PersistState))]
 
 
 def why_failed(error: Exception) -> str:

@@ -4,7 +4,8 @@ An unexpected error is told, and neither ends the loop nor loses what was asked 
 """
 
 import queue
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class Scene:
         self.stored: list[Checkpoint[Any, Any]] = []
         self.asked: list[Any] = []
         self.persist_error: Exception | None = None
+        self.while_persisting: Callable[[], object] = lambda: None
         self.refused: queue.Queue[Exception] = queue.Queue()
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             kafka_source("c"), parallelism=2
@@ -63,6 +65,7 @@ class Scene:
         if self.persist_error is not None:
             self.refused.put(self.persist_error)
             raise self.persist_error
+        self.while_persisting()
         self.stored.append(checkpoint)
 
     def until(self, parallelism: int, splits: int) -> Assignment:
@@ -95,6 +98,41 @@ def broken_once(monkeypatch: pytest.MonkeyPatch, method: str) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(DiscoveringSplitEnumerator, method, raises)
         yield
+
+
+def test_events_that_wait_for_a_slow_write_are_stored_by_one_further_write(scene: Scene) -> None:
+    is_writing, may_end = threading.Event(), threading.Event()
+    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
+    scene.loop.start()
+    assert is_writing.wait(PATIENCE)
+    for parallelism in (3, 4, 5):
+        scene.loop.put(ParallelismChanged(parallelism))
+    may_end.set()
+    scene.until(5, 4)
+
+    assert {checkpoint.coordinator.parallelism for checkpoint in scene.stored} == {2, 5}
+    epochs = [scene.published.get() for _ in range(scene.published.qsize())]
+    assert all(found.epoch <= scene.stored[-1].coordinator.epoch for found in epochs)
+
+
+def test_what_was_decided_before_an_unexpected_error_is_stored(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_writing, may_end = threading.Event(), threading.Event()
+    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
+    scene.loop.start()
+    assert is_writing.wait(PATIENCE)
+    scene.loop.put(ParallelismChanged(3))
+    scene.loop.put(SourceChanged(kafka_source("c")))
+    with broken_once(monkeypatch, "handle_source_change"), capture_logs() as logs:
+        errors: list[int] = []
+        scene.while_persisting = lambda: errors.append(len(logs))
+        may_end.set()
+        wait_until(lambda: bool(logs), PATIENCE, "an error")
+        scene.until(3, 4)
+
+    assert errors[0] == 0
+    assert [checkpoint.coordinator.parallelism for checkpoint in scene.stored][:2] == [2, 3]
 
 
 @pytest.mark.parametrize(
