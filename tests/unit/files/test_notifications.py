@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.connectors.files import (
     WHOLE_EVERY,
@@ -15,14 +17,15 @@ from balanced_source.connectors.files import (
     Format,
     Key,
     Seen,
+    Store,
 )
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import InvalidSpecError
-from balanced_source_adapters.files import connector
+from balanced_source_adapters.files import connector, notifications
 from balanced_source_adapters.files.connector import FilesCodec, Lister
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
-from balanced_source_adapters.files.notifications import Notices, created
+from balanced_source_adapters.files.notifications import Notices, Notifications, created
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.options import parse_options
 
@@ -166,8 +169,52 @@ def test_events_of_s3() -> None:
 
     made, removed = event("ObjectCreated:Put", "a+b/%C3%A9.txt"), event("ObjectRemoved:Delete", "c")
     assert created(json.dumps({"Records": [made, removed]})) == ("b/a b/é.txt",)
-    for other in ('{"Event": "s3:TestEvent"}', "no json", "[]", '{"Records": [{}]}'):
-        assert created(other) == ()
+    assert created('{"Event": "s3:TestEvent"}') == ()
+
+
+@pytest.mark.parametrize(
+    "other", ["no json", "[]", "[" * 100_000, '{"Message": "{}"}', '{"Records": {"a": 1}}']
+)
+def test_a_message_of_others_is_not_an_event(other: str) -> None:
+    assert created(other) is None
+
+
+@pytest.mark.parametrize("key", ["5", "null", '"\\ud800"', '{"a": 1}'])
+def test_a_record_that_cannot_be_read_hides_no_other(key: str) -> None:
+    odd = (
+        '{"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": "b"}, "object": {"key": %s}}}'
+    )
+    records = ", ".join(("{}", "7", odd % key, odd % '"good"'))
+
+    assert created(f'{{"Records": [{records}]}}') == ("b/good",)
+
+
+def test_an_object_that_cannot_be_looked_at_asks_for_a_listing(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> File | None:
+        raise OSError(f"{path}: the key is too long")
+
+    scene.arrives("second", 101)
+    with monkeypatch.context() as patch:
+        patch.setattr(scene.store, "stat", refuse)
+        assert scene.look() == ["second"]
+    assert scene.store.listings == 2
+
+    assert scene.look() == scene.look() == []
+    assert scene.queue.messages == {}
+
+
+def test_messages_that_are_no_events_are_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [{"Messages": [{"Body": "{}", "ReceiptHandle": str(n)} for n in range(2)]}, {}]
+    client = SimpleNamespace(receive_message=lambda **_: answers.pop(0))
+    monkeypatch.setattr(notifications, "_client", lambda *_: client)
+    reader = Notifications(Store(), QUEUE, QuerySecrets())
+
+    with capture_logs() as logs:
+        assert reader.receive() == Notices((), ("0", "1"))
+
+    assert [(entry["queue"], entry["message"]) for entry in logs] == [(QUEUE, "'{}'")]
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,13 @@ class News:
         notices = self._queue.receive()
         if len(notices.paths) > PAGE:
             return None
+        try:
+            found = tuple(_there(selected(call, notices.paths), store))
+        except OSError:
+            # A listing says what is wrong with the store. The messages come again.
+            return None
         self._received = notices.receipts
-        return tuple(_there(selected(call, notices.paths), store))
+        return found
 
     def note(self, page: Page[Any]) -> None:
         """Take note of the answer to a call: its messages are done when its cursor is stored."""

@@ -13,10 +13,14 @@ from urllib.parse import unquote_plus, urlsplit
 from balanced_source.api import SecretReader
 from balanced_source.connectors.files import Store
 from balanced_source.errors import TransientDiscoveryError
+from balanced_source.names import is_unicode, shown
 from balanced_source_adapters.files.stores import credentials_of
+from balanced_source_adapters.lazy_log import get_logger
 
 REQUESTS: Final = 100
 """Requests of one look; each returns ten messages at most."""
+
+log = get_logger(__name__)
 
 _MESSAGES: Final = 10
 _TIMEOUT: Final = 10
@@ -47,6 +51,7 @@ class Notifications:
     def __init__(self, store: Store, queue: str, secrets: SecretReader) -> None:
         self._queue = queue
         self._client = _client(store, queue, secrets)
+        self._is_warned = False
 
     def receive(self) -> Notices:
         """Return the objects that the queue names now. Messages are hidden, and come again.
@@ -60,10 +65,26 @@ class Notifications:
             answer = self._ask("receive_message", MaxNumberOfMessages=_MESSAGES)
             found = answer.get("Messages", [])
             receipts += [message["ReceiptHandle"] for message in found]
-            paths |= dict.fromkeys(path for each in found for path in created(each["Body"]))
+            for each in found:
+                paths |= dict.fromkeys(self._created(each["Body"]))
             if not found:
                 break
         return Notices(tuple(paths), tuple(receipts))
+
+    def _created(self, body: str) -> tuple[str, ...]:
+        if (paths := created(body)) is not None:
+            return paths
+        if not self._is_warned:
+            self._is_warned = True
+            log.warning(
+                "the queue of notifications has a message that is not an event of S3. It is"
+                " deleted, and the objects that such messages name are found by the next whole"
+                " listing. Let the bucket send its events straight to the queue, without SNS or"
+                " EventBridge",
+                queue=self._queue,
+                message=shown(body),
+            )
+        return ()
 
     def delete(self, receipts: Iterable[str]) -> None:
         """Delete messages.
@@ -87,20 +108,34 @@ class Notifications:
             ) from error
 
 
-def created(body: str) -> tuple[str, ...]:
+def created(body: str) -> tuple[str, ...] | None:
     """Return the objects that a message says were created, as ``bucket/key``.
 
-    Empty for a message that is not an event of S3, such as the one that tests a configuration.
+    None for a message that is not of S3. Records that cannot be read hide no others.
     """
     try:
-        records = json.loads(body)["Records"]
-        return tuple(
-            f"{record['s3']['bucket']['name']}/{unquote_plus(record['s3']['object']['key'])}"
-            for record in records
-            if str(record["eventName"]).startswith(_CREATED)
-        )
-    except (ValueError, KeyError, TypeError):
-        return ()
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    match message:
+        case {"Records": list(records)}:
+            return tuple(path for record in records if (path := _created(record)) is not None)
+        case {"Event": "s3:TestEvent"}:
+            return ()  # of a configuration that was changed
+        case _:
+            return None
+
+
+def _created(record: Any) -> str | None:
+    match record:
+        case {
+            "eventName": str(event),
+            "s3": {"bucket": {"name": str(bucket)}, "object": {"key": str(key)}},
+        } if event.startswith(_CREATED):
+            path = f"{bucket}/{unquote_plus(key)}"
+            return path if is_unicode(path) else None
+        case _:
+            return None
 
 
 def _client(store: Store, queue: str, secrets: SecretReader) -> Any:
