@@ -3,10 +3,28 @@
 from contextlib import nullcontext
 
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    DayTimeIntervalType,
+    DecimalType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimeType,
+    VarcharType,
+    VariantType,
+)
 
 from balanced_source.connectors.files import FilesSource, Format, OnFileLoss, Store
 from balanced_source.errors import InvalidSpecError
-from balanced_source_spark.files.options import check_columns, ddl_of, file_read_options
+from balanced_source_spark.files.options import (
+    check_columns,
+    check_types,
+    ddl_of,
+    file_read_options,
+)
 from balanced_source_spark.options import parse_options
 
 GIVEN = {"connector": "files", "path": "/in"}
@@ -92,6 +110,9 @@ def test_objects_of_other_clouds() -> None:
         ({"path": "az://raw/in", "azureAccount": "x.y"}, "expected the name of a storage account"),
         ({"path": "abfss://raw/in"}, "names no container and account"),
         ({"path": "in"}, "is relative"),
+        ({"path": "s3:///b/in"}, "names no bucket: write s3://bucket/key"),
+        ({"path": "s3://b*/in"}, r"has \* in the name of its bucket"),
+        ({"path": "gs://{a,b}/in"}, "has { in the name of its bucket"),
         ({"paths": "[]"}, "set either path"),
         ({"path": "/in", "paths": '["/in"]'}, "set either path"),
         ({"paths": "/in"}, "JSON array"),
@@ -112,6 +133,13 @@ def test_objects_of_other_clouds() -> None:
 def test_mistakes_are_reported(given: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidSpecError, match=message):
         parse_options({"connector": "files", **given})
+
+
+def test_credentials_in_a_url_are_not_shown() -> None:
+    with pytest.raises(InvalidSpecError, match="name a Secret") as raised:
+        parse_options({"connector": "files", "path": "s3://user:pass@b/in"})
+
+    assert "pass@" not in str(raised.value)
 
 
 def test_a_batch_query_ends() -> None:
@@ -160,3 +188,27 @@ def test_columns_may_be_null_whatever_the_schema_says() -> None:
     assert ddl_of(read) == (
         "`a NOT NULL` INT, s STRUCT<x: INT, y: ARRAY<STRING>> COMMENT 'is NOT NULL'"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "ddl", "wrong"),
+    [
+        ("json", StructType().add("a", MapType(StringType(), LongType())), "MAP"),
+        ("json", StructType().add("a", StructType().add("b", VariantType())), "VARIANT"),
+        ("json", StructType().add("a", ArrayType(TimeType())), r"TIME\(6\)"),
+        ("csv", StructType().add("a", ArrayType(LongType())), "ARRAY"),
+        ("csv", StructType().add("a", StructType().add("b", LongType())), "STRUCT"),
+        ("csv", StructType().add("a", DayTimeIntervalType()), "INTERVAL DAY TO SECOND"),
+        ("json", StructType().add("a", VarcharType(3)), r"VARCHAR\(3\)"),
+        ("json", StructType().add("a", ArrayType(StructType().add("b", TimestampNTZType()))), ""),
+        ("csv", StructType().add("a", DecimalType(9, 2)).add("b", StringType("UNICODE")), ""),
+        ("csv", StructType().add("a", TimeType()), ""),
+        ("parquet", StructType().add("a", MapType(StringType(), LongType())), ""),
+    ],
+)
+def test_types_that_lines_cannot_have_are_named(kind: str, ddl: StructType, wrong: str) -> None:
+    read = file_read_options({"fileformat": kind})
+    message = f"format {kind} cannot read column 'a' of type {wrong}"
+
+    with pytest.raises(InvalidSpecError, match=message) if wrong else nullcontext():
+        check_types(read, [(field.name, field.dataType.jsonValue()) for field in ddl])

@@ -13,6 +13,7 @@ from balanced_source_spark.files.option_names import OPTIONS
 from balanced_source_spark.files.options import (
     FileReadOptions,
     check_columns,
+    check_types,
     ddl_of,
     file_read_options,
     files_source,
@@ -50,6 +51,7 @@ class FilesSparkHalf(SparkHalf[FileReadOptions]):
         check_inferred(query)
         fields = () if query.schema is None else query.schema
         check_columns(query.read, [(f.name, f.dataType.simpleString()) for f in fields])
+        check_types(query.read, [(f.name, f.dataType.jsonValue()) for f in fields])
         from balanced_source_spark.files.task_reader import FilesTaskReader
 
         return partial(FilesTaskReader, query.read, query.schema, query.secrets)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from balanced_source.connectors.files import (
@@ -28,6 +28,14 @@ BATCH_AHEAD: Final = 1000
 
 MODES: Final = ("permissive", "dropmalformed", "failfast")
 CORRUPT: Final = "_corrupt_record"
+_IN_LINES: Final = frozenset(
+    (
+        *("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "string"),
+        *("binary", "date", "timestamp", "timestamp_ltz", "timestamp_ntz", "void"),
+    )
+)
+"""First words of the types of values in lines, as Spark's `jsonValue` writes them."""
+
 _ENDS: Final = "\0\r\n"
 _OWN_TYPE: Final = {Format.TEXT: "string", Format.BINARY: "binary"}
 """Type of the only column of a format."""
@@ -142,6 +150,44 @@ def check_columns(read: FileReadOptions, columns: Iterable[tuple[str, str]]) -> 
             f"has only {shown(read.corrupt)}, and which records are malformed depends on the other"
             " columns: add them",
         )
+
+
+def check_types(read: FileReadOptions, columns: Iterable[tuple[str, Any]]) -> None:
+    """Check that values of the types can be read from lines.
+
+    Args:
+        read: options.
+        columns: name and type, as Spark's `jsonValue` writes it.
+
+    Raises:
+        InvalidSpecError: a column has a type that has no form in JSON or CSV here.
+    """
+    if read.kind not in (Format.JSON, Format.CSV):
+        return
+    is_csv = read.kind is Format.CSV
+    remedy = "make it a STRING, or leave it out" if is_csv else "leave it out"
+    for name, kind in columns:
+        if (wrong := _unreadable(kind, is_csv=is_csv)) is not None:
+            raise rejected(
+                "schema",
+                f"format {read.kind} cannot read column {shown(name)} of type {wrong.upper()}:"
+                f" {remedy}",
+            )
+
+
+def _unreadable(kind: Any, *, is_csv: bool) -> str | None:
+    """Return the first type within a type that lines cannot have; None without any."""
+    match kind:
+        case str(text):
+            word = text.partition("(")[0].split()[0]
+            return None if word in _IN_LINES or (is_csv and word == "time") else text
+        case {"type": "array", "elementType": inner} if not is_csv:
+            return _unreadable(inner, is_csv=False)
+        case {"type": "struct", "fields": list(fields)} if not is_csv:
+            found = (_unreadable(field["type"], is_csv=False) for field in fields)
+            return next(filter(None, found), None)
+        case _:
+            return str(kind["type"])
 
 
 def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:

@@ -95,9 +95,8 @@ def place_of(url: str) -> StorePlace:
             raise ValueError(f"{shown(url)} names no name node: write hdfs://host:port/path")
         return StorePlace(kind, head, "/" + rest.strip("/"))
     if not url.startswith("abfss://"):
-        if not (path := f"{head}/{rest}".strip("/")):
-            raise ValueError(f"{shown(url)} names no bucket: write {url.rstrip('/')}//bucket/key")
-        return StorePlace(kind, "", path)
+        _check_bucket(url, head)
+        return StorePlace(kind, "", f"{head}/{rest}".strip("/"))
     if (match := _ABFSS.match(url)) is None:
         raise ValueError(
             f"{shown(url)} names no container and account: write"
@@ -105,6 +104,23 @@ def place_of(url: str) -> StorePlace:
         )
     container, host = match["container"], f"{match['account']}.blob.{match['suffix']}"
     return StorePlace(kind, host, f"{container}/{rest}".strip("/"))
+
+
+def _check_bucket(url: str, bucket: str) -> None:
+    scheme = url.partition(":")[0]
+    if not bucket:
+        raise ValueError(f"{shown(url)} names no bucket: write {scheme}://bucket/key")
+    if "@" in bucket:
+        # Not shown: it may be a password.
+        raise ValueError(
+            f"the {scheme} URL has credentials before an @, which are not used: write"
+            f" {scheme}://bucket/key, and name a Secret"
+        )
+    if marks := [mark for mark in "*?[{" if mark in bucket]:
+        raise ValueError(
+            f"{shown(url)} has {marks[0]} in the name of its bucket, which cannot be a pattern:"
+            f" name each bucket"
+        )
 
 
 def scheme_of(path: str) -> str:
