@@ -1,6 +1,7 @@
 """Columns of Parquet and ORC files, and what they become in rows."""
 
 import datetime as dt
+import gzip
 import io
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,13 +32,18 @@ def parquet(table: pa.Table, *, columns: dict[str, pa.DataType], **how: Any) -> 
     return [row for part in found for row in part.to_pylist()]
 
 
-def read(path: Path, options: dict[str, str], schema: StructType) -> list[dict[str, Any]]:
-    """Return the rows of a task that reads a whole file."""
+def read(
+    path: Path, options: dict[str, str], schema: StructType, *, start: int = 0
+) -> list[dict[str, Any]]:
+    """Return the rows of a task that reads a file to its end."""
     settings = FilesSource(paths=("/",), kind_of_file=Format.PARQUET).reader_settings()
     found = path.stat()
     file = File(found.st_mtime_ns, str(path), found.st_size)
     share = SplitRange(
-        split_id=("files", str(path), 0), start=0, end=file.size, identity=file.identity
+        split_id=("files", str(path), start),
+        start=start,
+        end=file.size,
+        identity=file.identity,
     )
     given = file_read_options({name.lower(): value for name, value in options.items()})
     reader = FilesTaskReader(given, schema, QuerySecrets())
@@ -108,7 +114,7 @@ def test_columns_that_a_former_query_wrote_are_read(tmp_path: Path) -> None:
     assert rows == [{name: values[0] for name, values in former.items()}]
 
 
-@pytest.mark.parametrize("end", ["lz4", "snappy", "zip", "XZ"])
+@pytest.mark.parametrize("end", ["lz4", "snappy", "zip", "XZ", "gzip", "tar.gz"])
 def test_text_that_cannot_be_decompressed_is_no_text(tmp_path: Path, end: str) -> None:
     path = tmp_path / f"a.txt.{end}"
     path.write_bytes(b"\x04\x22\x4d\x18\n")
@@ -126,6 +132,23 @@ def test_a_byte_order_mark_and_blank_lines_before_a_header_are_no_data(tmp_path:
     path.write_bytes(b"\xef\xbb\xbfone\n")
     assert [row["value"] for row in read(path, {"fileFormat": "text"}, schema)] == ["one"]
     assert read(path, csv, schema) == []
+
+
+@pytest.mark.parametrize("end", [".csv", ".csv.gz"])
+def test_a_header_with_columns_in_another_order_is_refused_in_each_block(
+    tmp_path: Path, end: str
+) -> None:
+    path = tmp_path / f"a{end}"
+    schema = StructType().add("a", StringType()).add("b", StringType())
+    options = {"fileFormat": "csv", "header": "true", "schema": "a STRING, b STRING"}
+    packed = gzip.compress if end.endswith("gz") else bytes
+
+    path.write_bytes(packed(b'\n"B",a\n1,2\n3,4\n'))
+    for start in (0,) if end.endswith("gz") else (0, 10):
+        with pytest.raises(FileReadError, match="header has 'B' in the place of 'a' of the schema"):
+            read(path, options, schema, start=start)
+    path.write_bytes(packed(b"first,b\n1,2\n"))
+    assert read(path, options, schema) == [{"a": "1", "b": "2"}]
 
 
 def test_json_keeps_its_column_of_malformed_records() -> None:

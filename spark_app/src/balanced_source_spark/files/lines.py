@@ -19,7 +19,8 @@ MAX_LINE: Final = 512 * 1024 * 1024
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 """Some programs begin files with it."""
 
-_LOOK: Final = 64 * 1024
+LOOK: Final = 64 * 1024
+"""Bytes in which the end of a line is looked for."""
 
 
 class LineTooLongError(Exception):
@@ -85,7 +86,7 @@ def first_line(file: pa.NativeFile, offset: int, size: int) -> int:
     # From the byte before: an offset right behind a line end begins a line.
     at = offset - 1
     while at < size:
-        data = file.read_at(min(_LOOK, size - at), at)
+        data = file.read_at(min(LOOK, size - at), at)
         if not data:
             break
         if (found := data.find(b"\n")) >= 0:
@@ -103,6 +104,13 @@ def behind_header(lines: bytes) -> tuple[bytes, bool]:
             return lines[end:], False
         at = end
     return b"", True
+
+
+def header_of(lines: bytes) -> bytes:
+    """Return the first line that is not blank; empty if it is long or not there as a whole."""
+    lines = lines[:LOOK]
+    found = next((line for line in lines.split(b"\n") if line.strip()), b"")
+    return found if lines.find(b"\n", lines.find(found)) >= 0 else b""
 
 
 def texts(lines: bytes) -> pa.Array:

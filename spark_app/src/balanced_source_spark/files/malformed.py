@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from balanced_source.connectors.files import Format
+from balanced_source.names import shown
 from balanced_source_spark.files.lines import BYTE_ORDER_MARK
 from balanced_source_spark.files.options import FileReadOptions
 
@@ -58,7 +59,7 @@ def test_of(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> T
 
 
 def _csv_test(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> Test:
-    null, split = read.null.encode(), _splitter(read)
+    null, split = read.null.encode(), splitter(read)
     forms = {
         place: form
         for place, name in enumerate(names)
@@ -77,7 +78,25 @@ def _csv_test(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) ->
     return is_malformed
 
 
-def _splitter(read: FileReadOptions) -> Callable[[bytes], Sequence[bytes] | None]:
+def misplaced(read: FileReadOptions, header: bytes, names: Sequence[str]) -> str | None:
+    """Return what is wrong with a header of CSV, as a sentence; None if nothing is for sure.
+
+    Args:
+        read: options.
+        header: first line of a file.
+        names: columns of a line, in their order.
+    """
+    line = header.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
+    known = {name.lower() for name in names}
+    # Other names may be another spelling of the columns.
+    for cell, name in zip(splitter(read)(line) or (), names, strict=False):
+        found = cell.decode("utf-8", "replace").strip()
+        if found.lower() in known - {name.lower()}:
+            return f"its header has {shown(found)} in the place of {shown(name)} of the schema"
+    return None
+
+
+def splitter(read: FileReadOptions) -> Callable[[bytes], Sequence[bytes] | None]:
     """Return what splits a line of CSV; None for one in which that is not simple.
 
     Simple are values with quotes around all of it, or without any.

@@ -30,11 +30,14 @@ from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.columnar import avro, orc, parquet
 from balanced_source_spark.files.lines import (
     BYTE_ORDER_MARK,
+    LOOK,
     LineTooLongError,
     behind_header,
     chunks,
+    header_of,
     streamed,
 )
+from balanced_source_spark.files.malformed import misplaced
 from balanced_source_spark.files.option_names import METADATA
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser
@@ -126,8 +129,8 @@ class FilesTaskReader:
             LineTooLongError,
         ) as error:
             raise FileReadError(
-                f"cannot read {file.path}, bytes {start} to {end}: {text_of(error)}."
-                f" {self._remedy(error)}"
+                f"cannot read {file.path}, bytes {start} to {end}:"
+                f" {text_of(error).rstrip('.')}. {self._remedy(error)}"
             ) from error
 
     def _remedy(self, error: Exception) -> str:
@@ -158,21 +161,37 @@ class FilesTaskReader:
             yield pa.table({self._data.names[0] if self._data.names else "": content})
 
     def _lines(self, opened: pa.NativeFile, file: File, start: int, end: int) -> Iterator[pa.Table]:
-        compression = compression_of(file.path, self.read_options.kind)
+        read = self.read_options
+        compression = compression_of(file.path, read.kind)
+        has_header = read.header and read.kind is Format.CSV
+        if has_header and compression is None and start > 0:
+            self._check_header(opened.read_at(min(LOOK, file.size), 0))
         if compression is None:
             found = chunks(opened, start, end, file.size)
         elif start == 0:
             found = streamed(pa.CompressedInputStream(opened, compression))
         else:
             return
-        read = self.read_options
-        is_header_next = read.header and read.kind is Format.CSV and start == 0
+        is_header_next = has_header and start == 0
         for number, lines in enumerate(found):
             body = lines.removeprefix(BYTE_ORDER_MARK) if start == number == 0 else lines
             if is_header_next:
+                self._check_header(body)
                 body, is_header_next = behind_header(body)
             if body:
                 yield from self._parser.tables(body)
+
+    def _check_header(self, lines: bytes) -> None:
+        """Check the header of CSV, in each block: no row may be read under a wrong column.
+
+        Raises:
+            CorruptRecordError: it names a column in the place of another one.
+        """
+        if why := misplaced(self.read_options, header_of(lines), self._parser.names):
+            raise CorruptRecordError(
+                f"{why}. Columns are read in the order of the schema: read files of another order"
+                " by themselves"
+            )
 
     def _rows(self, table: pa.Table, file: File, begin: int) -> pa.Table:
         """Return the rows with the columns of the schema, in its order."""

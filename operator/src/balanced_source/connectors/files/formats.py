@@ -24,7 +24,10 @@ class Format(enum.StrEnum):
 COMPRESSIONS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zstd": "zstd"}
 """End of the name → how a file of lines is compressed."""
 
-UNREADABLE: Final = (".7z", ".deflate", ".lz4", ".lzo", ".snappy", ".tgz", ".xz", ".zip")
+UNREADABLE: Final = (
+    *(".7z", ".br", ".bzip2", ".deflate", ".gzip", ".lz4", ".lzma", ".lzo", ".rar", ".snappy"),
+    *(".tar", ".tar.bz2", ".tar.gz", ".tar.zst", ".tgz", ".xz", ".z", ".zip"),
+)
 """Ends of the names of files that are compressed in ways that cannot be read as lines."""
 
 
