@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import re
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -166,3 +168,31 @@ def test_columns_cannot_be_inferred_without_pyarrow(
     said = refusal(tmp_path, {"files": {"paths": [str(tmp_path)], "format": "Json"}})
 
     assert "pyarrow is missing: install balanced-source[spark]" in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (pa.array([1]), pa.array([1.5]), "x DOUBLE"),  # as pandas writes whole numbers with gaps
+        (pa.array([1], pa.uint8()), pa.array([1.5], pa.float16()), "x FLOAT"),
+        (pa.array([1]), pa.array([1], pa.uint64()), "column x has type uint64, .* fit BIGINT"),
+        (pa.array([1.5]), pa.array([Decimal("1.5")]), r"column x has type decimal128.* fit DOUBLE"),
+        (
+            pa.array([Decimal("0.01")], pa.decimal128(38, 2)),
+            pa.array([Decimal(1)], pa.decimal128(38, 0)),
+            "column x needs 40 digits, more than 38",
+        ),
+    ],
+    ids=str,
+)
+def test_columns_of_several_files_are_those_that_the_reader_takes(
+    tmp_path: Path, first: pa.Array, second: pa.Array, expected: str
+) -> None:
+    for name, column in (("a", first), ("b", second)):
+        pq.write_table(pa.table({"x": column}), tmp_path / f"{name}.parquet")
+
+    source = {"files": {"paths": [f"{tmp_path}/*.parquet"], "format": "Parquet"}}
+    found = inferred(tmp_path, source)
+
+    assert found.exit_code == (0 if expected.startswith("x ") else 2)
+    assert re.search(expected, " ".join(str(found.output).split()))

@@ -5,7 +5,7 @@ A person checks the text, and writes it into the manifest.
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,9 @@ FILES: Final = 10
 
 SAMPLE: Final = 1024 * 1024
 """Bytes of each file of lines that are checked."""
+
+DIGITS: Final = 38
+"""Digits of a decimal of Spark, at most."""
 
 _NULLS: Final = re.compile(rb"^[ \t\r\xef\xbb\xbf]*null[^\n]*\n?", re.MULTILINE)
 """Lines that begin with ``null``, which are malformed: Arrow's parser crashes the process there."""
@@ -71,11 +74,13 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
         import pyarrow as pa
     except ModuleNotFoundError as error:
         raise _missing(error, call) from error
-    schemas = []
+    schemas, found = [], None
     for file in islice((file for file in listed(call, store) if file.size), FILES):
         try:
             schemas.append(_schema(store, file, call.kind, header=header, separator=separator))
             found = pa.unify_schemas(schemas, promote_options="permissive")
+            if not call.kind.has_lines:
+                _check_read(schemas, found)
         except ModuleNotFoundError as error:
             raise _missing(error, call) from error
         except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
@@ -84,11 +89,57 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
                 " yourself"
             )
             raise RefusedDiscoveryError(why, scope=call.scope) from error
-    if not schemas:
+    if found is None:
         raise RefusedDiscoveryError(
             f"{call.scope} has no file with content to infer from", scope=call.scope
         )
     return ", ".join(f"{_quoted(field.name)} {_type(field.type, field.name)}" for field in found)
+
+
+def _check_read(schemas: "Sequence[pa.Schema]", found: "pa.Schema") -> None:
+    """Check that the reader takes the columns of each file as those of all.
+
+    Raises:
+        TypeError: it does not, or Spark has no such column. Names the column.
+    """
+    from balanced_source_adapters.files.column_types import check_fits
+
+    for field in found:
+        _type(field.type, field.name)
+        wanted = _as_read(field.type)
+        for schema in schemas:
+            if field.name in schema.names:
+                check_fits(field.name, schema.field(field.name).type, wanted)
+
+
+def _as_read(kind: "pa.DataType") -> "pa.DataType":
+    """Return the type of Arrow in which the reader returns values of a type that Spark has."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", tz="UTC")
+    if types.is_decimal(kind):
+        return pa.decimal128(kind.precision, kind.scale)
+    if types.is_dictionary(kind):
+        return _as_read(kind.value_type)
+    if types.is_map(kind):
+        return pa.map_(_as_read(kind.key_type), _as_read(kind.item_type))
+    if types.is_struct(kind):
+        return pa.struct([(field.name, _as_read(field.type)) for field in kind])
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(_as_read(kind.value_type))
+    return {
+        "uint8": pa.int16(),
+        "uint16": pa.int32(),
+        "uint32": pa.int64(),
+        "uint64": pa.decimal128(20, 0),
+        "halffloat": pa.float32(),
+        "large_string": pa.string(),
+        "string_view": pa.string(),
+        "large_binary": pa.binary(),
+        "null": pa.string(),
+    }.get(str(kind), kind)
 
 
 def _missing(error: ModuleNotFoundError, call: ListFiles) -> RefusedDiscoveryError:
@@ -155,6 +206,8 @@ def _type(kind: "pa.DataType", column: str) -> str:
     if types.is_timestamp(kind):
         return "TIMESTAMP"
     if types.is_decimal(kind):
+        if kind.precision > DIGITS:
+            raise TypeError(f"column {column} needs {kind.precision} digits, more than {DIGITS}")
         return f"DECIMAL({kind.precision},{kind.scale})"
     if types.is_dictionary(kind):
         return _type(kind.value_type, column)

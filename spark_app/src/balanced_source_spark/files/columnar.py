@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from balanced_source.errors import text_of
-from balanced_source_spark.files.column_types import check_fits, misfit, stored
+from balanced_source_adapters.files.column_types import check_fits, misfit, stored
 
 ROWS: Final = 32 * 1024
 """Rows of one batch."""

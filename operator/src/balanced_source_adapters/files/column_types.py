@@ -1,8 +1,9 @@
 """Which types of columns in Parquet, ORC and Avro files fit which types of the schema.
 
-The pairs are those of Spark's own Parquet reader: types that hold every value of the file's type.
-Where values of a pair may not fit (times of nanoseconds, bytes that become text, 32-bit integers in
-smaller columns), each value is checked as it is read. Other pairs are rejected before any row.
+The pairs are much those of Spark's own Parquet reader: types that hold every value of the file's
+type. Where values of a pair may not fit (times of nanoseconds, bytes that become text, 32-bit
+integers in smaller columns, 64-bit integers in doubles), each value is checked as it is read. Other
+pairs are rejected before any row.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +20,24 @@ Rule: TypeAlias = Callable[[Kind, Kind], bool]
 _DIGITS: Final[Mapping[int, int]] = {8: 3, 16: 5, 32: 10, 64: 20}
 """Bits of an integer → digits of the decimals that hold it."""
 
-_EXACT_DOUBLE: Final = 32
-"""Bits of the longest integers that a double holds exactly. It has 53 bits."""
+_EXACT_FLOAT: Final = 16
+"""Bits of the longest integers that a float, which has 24 bits, holds exactly."""
+
+_NAMES: Final[Mapping[str, str]] = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INT",
+    "int64": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "binary": "BINARY",
+    "date32[day]": "DATE",
+    "time64[ns]": "TIME",
+    "duration[us]": "INTERVAL DAY TO SECOND",
+}
+"""Name of an Arrow type → Spark's type."""
 
 
 def check_fits(name: str, found: Kind, wanted: Kind) -> None:
@@ -67,9 +84,18 @@ def _plain(kind: Kind) -> Kind:
 
 
 def _sql(kind: Kind) -> str:
-    from pyspark.sql.pandas.types import from_arrow_type
-
-    return from_arrow_type(kind).simpleString().upper()
+    """Return Spark's name of a type of the schema."""
+    if types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{field.name}: {_sql(field.type)}' for field in kind)}>"
+    if types.is_map(kind):
+        return f"MAP<{_sql(kind.key_type)}, {_sql(kind.item_type)}>"
+    if _is_list(kind):
+        return f"ARRAY<{_sql(kind.value_type)}>"
+    if types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if types.is_timestamp(kind):
+        return "TIMESTAMP_NTZ" if kind.tz is None else "TIMESTAMP"
+    return _NAMES.get(str(kind), str(kind))
 
 
 def _hint(found: Kind, wanted: Kind) -> str:
@@ -143,7 +169,9 @@ def _integer_otherwise(found: Kind, wanted: Kind) -> bool:
     if types.is_decimal(wanted):
         return bool(wanted.precision - wanted.scale >= _DIGITS[found.bit_width])
     if types.is_float64(wanted):
-        return bool(found.bit_width <= _EXACT_DOUBLE)
+        return True  # longer integers than a double holds exactly are an error later
+    if types.is_float32(wanted):
+        return bool(found.bit_width <= _EXACT_FLOAT)
     if types.is_date32(wanted):
         return bool(types.is_int32(found))  # days, as in Spark
     return bool(types.is_duration(wanted) and types.is_int64(found))
