@@ -15,6 +15,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.host import SplitRange
+from balanced_source_adapters.files.stores import LocalStore
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files import columnar
 from balanced_source_spark.files.options import FileReadOptions, file_read_options
@@ -112,6 +113,20 @@ def test_columns_that_a_former_query_wrote_are_read(tmp_path: Path) -> None:
     rows = read(path, options, schema)
 
     assert rows == [{name: values[0] for name, values in former.items()}]
+
+
+def test_a_store_that_does_not_answer_a_task_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: LocalStore, path: str) -> None:
+        raise TimeoutError("curlCode: 28, Timeout was reached.")
+
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\n")
+    monkeypatch.setattr(LocalStore, "stat", refuse)
+
+    with pytest.raises(FileReadError, match=rf"cannot look at {path}: .*reached\. Check that its"):
+        read(path, {"fileFormat": "text"}, StructType().add("value", StringType()))
 
 
 @pytest.mark.parametrize("end", ["lz4", "snappy", "zip", "XZ", "gzip", "tar.gz"])

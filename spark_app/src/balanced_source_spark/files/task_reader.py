@@ -248,8 +248,18 @@ class FilesTaskReader:
 
 
 def _loss(store: FileStore, file: File) -> str | None:
-    """Return why the file is not the one that was listed; None if it is."""
-    now = store.stat(file.path)
+    """Return why the file is not the one that was listed; None if it is.
+
+    Raises:
+        FileReadError: the store does not answer.
+    """
+    try:
+        now = store.stat(file.path)
+    except OSError as error:
+        raise FileReadError(
+            f"cannot look at {file.path}: {text_of(error).rstrip('.')}. Check that its store can"
+            " be reached, and that the credentials may read it"
+        ) from error
     if now is None:
         return "was deleted"
     return None if now.identity == file.identity else "was changed"
