@@ -156,7 +156,7 @@ def test_blocks_of_files_with_columns_are_read_once(scene: Scene, kind: Format) 
 
     assert len(share.ranges) > 2
     assert sorted(row["id"] for row in rows) == list(range(count))
-    ddl = inferred_ddl(call, scene.secrets, header=False, separator=",")
+    ddl = inferred_ddl(call, scene.secrets)
     assert ddl == "id BIGINT, text STRING"
 
 

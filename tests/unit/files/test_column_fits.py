@@ -118,7 +118,7 @@ def test_columns_that_a_former_query_wrote_are_read(tmp_path: Path) -> None:
 def test_a_store_that_does_not_answer_a_task_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(self: LocalStore, path: str) -> None:
+    def refuse(*_: object) -> None:
         raise TimeoutError("curlCode: 28, Timeout was reached.")
 
     path = tmp_path / "a.txt"

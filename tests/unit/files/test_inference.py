@@ -127,6 +127,9 @@ def test_csv_with_and_without_names(tmp_path: Path) -> None:
         ddl(tmp_path, "a.csv", "Csv", records={"header": True, "separator": ";"})
         == "id BIGINT, name STRING"
     )
+    (tmp_path / "c.csv").write_text("'1;2';12:30:00;3\n'a\\'b';13:00:00;none\n")
+    form = {"separator": ";", "quote": "'", "escape": "\\", "nullValue": "none"}
+    assert ddl(tmp_path, "c.csv", "Csv", records=form) == "f0 STRING, f1 STRING, f2 BIGINT"
     (tmp_path / "b.csv").write_text("1,tea\n")
     assert ddl(tmp_path, "b.csv", "Csv") == "f0 BIGINT, f1 STRING"
 
@@ -168,6 +171,18 @@ def test_columns_cannot_be_inferred_without_pyarrow(
     said = refusal(tmp_path, {"files": {"paths": [str(tmp_path)], "format": "Json"}})
 
     assert "pyarrow is missing: install balanced-source[spark]" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("other", ["b,a\n1,2\n", "a,c\n1,2\n", "a,b,c\n1,2,3\n"])
+def test_files_of_csv_with_other_columns_are_refused(tmp_path: Path, other: str) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "b.csv").write_text(other)
+
+    files = {"paths": [f"{tmp_path}/*.csv"], "format": "Csv", "records": {"header": True}}
+    said = " ".join(refusal(tmp_path, {"files": files}).split())
+
+    names = other.partition("\n")[0].replace(",", ", ")
+    assert f"it has the columns {names}, and another file has a, b" in said
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.files import File, Format, ListFiles, compression_of
@@ -56,14 +56,31 @@ _SIMPLE: Final = {
 """Name of an Arrow type → Spark's type. Nothing is known of a column without values."""
 
 
-def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separator: str) -> str:
+class CsvForm(NamedTuple):
+    """How files of Csv are written, as the reader takes them.
+
+    Attributes:
+        header: whether the first line has names.
+        separator: between values.
+        quote: around values; empty: none.
+        escape: character that escapes; empty: quotes are doubled.
+        null: text that means null.
+    """
+
+    header: bool = False
+    separator: str = ","
+    quote: str = '"'
+    escape: str = ""
+    null: str = ""
+
+
+def inferred_ddl(call: ListFiles, secrets: SecretReader, csv: CsvForm | None = None) -> str:
     """Return the columns of some files that a call would list.
 
     Args:
         call: says which files, and their format: one that has columns.
         secrets: resolves the Secret of the store.
-        header: whether the first line of a Csv file has names.
-        separator: of Csv.
+        csv: form of Csv files.
 
     Raises:
         DiscoveryError: there is no file with content, a file is damaged, or the files do not fit to
@@ -74,38 +91,40 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, *, header: bool, separa
         import pyarrow as pa
     except ModuleNotFoundError as error:
         raise _missing(error, call) from error
-    schemas, found = [], None
+    schemas, ddl = [], ""
     for file in islice((file for file in listed(call, store) if file.size), FILES):
         try:
-            schemas.append(_schema(store, file, call.kind, header=header, separator=separator))
+            schemas.append(_schema(store, file, call.kind, csv or CsvForm()))
+            if call.kind is Format.CSV:
+                _check_places(schemas)
             found = pa.unify_schemas(schemas, promote_options="permissive")
+            ddl = ", ".join(f"{_quoted(each.name)} {_type(each.type, each.name)}" for each in found)
             if not call.kind.has_lines:
                 _check_read(schemas, found)
         except ModuleNotFoundError as error:
             raise _missing(error, call) from error
         except (OSError, ValueError, TypeError, NotImplementedError, pa.ArrowException) as error:
             why = (
-                f"the columns of {file.path} cannot be inferred: {text_of(error)}. Write the schema"
-                " yourself"
+                f"the columns of {file.path} cannot be inferred: {text_of(error).rstrip('.')}."
+                " Write the schema yourself"
             )
             raise RefusedDiscoveryError(why, scope=call.scope) from error
-    if found is None:
+    if not schemas:
         raise RefusedDiscoveryError(
             f"{call.scope} has no file with content to infer from", scope=call.scope
         )
-    return ", ".join(f"{_quoted(field.name)} {_type(field.type, field.name)}" for field in found)
+    return ddl
 
 
 def _check_read(schemas: "Sequence[pa.Schema]", found: "pa.Schema") -> None:
     """Check that the reader takes the columns of each file as those of all.
 
     Raises:
-        TypeError: it does not, or Spark has no such column. Names the column.
+        TypeError: it does not. Names the column.
     """
     from balanced_source_adapters.files.column_types import check_fits
 
     for field in found:
-        _type(field.type, field.name)
         wanted = _as_read(field.type)
         for schema in schemas:
             if field.name in schema.names:
@@ -147,9 +166,21 @@ def _missing(error: ModuleNotFoundError, call: ListFiles) -> RefusedDiscoveryErr
     return RefusedDiscoveryError(why, scope=call.scope)
 
 
-def _schema(
-    store: FileStore, file: File, kind: Format, *, header: bool, separator: str
-) -> "pa.Schema":
+def _check_places(schemas: "Sequence[pa.Schema]") -> None:
+    """Check that the columns of the last file of Csv are those of the first, in their order.
+
+    Raises:
+        TypeError: they are others.
+    """
+    first, last = schemas[0].names, schemas[-1].names
+    if first != last:
+        raise TypeError(
+            f"it has the columns {', '.join(last)}, and another file has {', '.join(first)}:"
+            " columns of Csv are found by their place"
+        )
+
+
+def _schema(store: FileStore, file: File, kind: Format, csv: CsvForm) -> "pa.Schema":
     with closing(store.open(file.path)) as opened:
         match kind:
             case Format.PARQUET:
@@ -170,16 +201,30 @@ def _schema(
                 lines = _NULLS.sub(b"", _lines(opened, file, kind))
                 return arrow_json.read_json(io.BytesIO(lines)).schema
             case Format.CSV:
-                return _csv(_lines(opened, file, kind), header=header, separator=separator)
+                return _csv_schema(_lines(opened, file, kind), csv)
             case Format.TEXT | Format.BINARY:
                 raise ValueError(f"{kind.value} has one column")
 
 
-def _csv(lines: bytes, *, header: bool, separator: str) -> "pa.Schema":
+def _csv_schema(lines: bytes, form: CsvForm) -> "pa.Schema":
+    import pyarrow as pa
     from pyarrow import csv
 
-    read = csv.ReadOptions(autogenerate_column_names=not header)
-    return csv.read_csv(io.BytesIO(lines), read, csv.ParseOptions(delimiter=separator)).schema
+    # A quote that escapes itself is a doubled quote.
+    escape = "" if form.escape == form.quote else form.escape
+    found = csv.read_csv(
+        io.BytesIO(lines),
+        csv.ReadOptions(autogenerate_column_names=not form.header),
+        csv.ParseOptions(
+            delimiter=form.separator,
+            quote_char=form.quote or False,
+            escape_char=escape or False,
+            double_quote=not escape,
+        ),
+        csv.ConvertOptions(null_values=[form.null], quoted_strings_can_be_null=False),
+    ).schema
+    # A time of day is text for Spark, too.
+    return pa.schema([f.with_type(pa.string()) if pa.types.is_time(f.type) else f for f in found])
 
 
 def _lines(opened: Any, file: File, kind: Format) -> bytes:

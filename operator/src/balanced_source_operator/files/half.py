@@ -50,7 +50,7 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
         # an operator never infers
-        from balanced_source_adapters.files.inference import inferred_ddl
+        from balanced_source_adapters.files.inference import CsvForm, inferred_ddl
 
         call = _source(spec, field=field).list_page(1, None)
         if call.kind in (Format.TEXT, Format.BINARY):
@@ -58,7 +58,14 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
                 f"files of format {spec.format.value} have one column", field=f"{field}.format"
             )
         records = spec.records
-        return inferred_ddl(call, secrets, header=records.header, separator=records.separator)
+        form = CsvForm(
+            header=records.header,
+            separator=records.separator,
+            quote=records.quote,
+            escape=records.escape or "",
+            null=records.null_value,
+        )
+        return inferred_ddl(call, secrets, form)
 
     def reader_options(self, spec: FilesSpec) -> Mapping[str, str]:
         records = spec.records

@@ -29,14 +29,15 @@ def known_ddl(options: Mapping[str, str], read: FileReadOptions) -> str:
             if "schema" not in options
             else "stands beside schema: set either schema or inferSchema",
         )
-    from balanced_source_adapters.files.inference import inferred_ddl
+    from balanced_source_adapters.files.inference import CsvForm, inferred_ddl
     from balanced_source_adapters.files.stored_schema import stored_ddl
 
     folder = options.get("statedir")
     if folder and (stored := stored_ddl(Path(folder))):
         return stored
     call = files_source({**options, "statedir": "here"}, is_batch=False).list_page(1, None)
-    return inferred_ddl(call, secrets_in(options), header=read.header, separator=read.separator)
+    form = CsvForm(read.header, read.separator, read.quote, read.escape, read.null)
+    return inferred_ddl(call, secrets_in(options), form)
 
 
 def check_inferring(options: Mapping[str, str], choices: Choices) -> None:
