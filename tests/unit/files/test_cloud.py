@@ -341,3 +341,13 @@ def test_without_the_client_a_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(RefusedDiscoveryError, match=r"obstore, which is missing: install balanced"):
         store_of(Store(account="lake"), (scheme,), Secrets())
+
+
+def test_the_name_of_an_object_with_a_line_end_is_the_reason() -> None:
+    with (
+        pytest.raises(OSError, match=r'cannot list: .*"o/nl x".* path segment.*\. Rename this obj'),
+        cloud.explained("cannot list"),
+    ):
+        raise ValueError(
+            'Error parsing Path "o/nl\nx": illegal "\n" in path segment\n\nDebug source:\n'
+        )

@@ -298,8 +298,13 @@ def _file(bucket: str, found: "ObjectMeta") -> File:
     return File(modified, f"{bucket}/{found['path']}", found["size"])
 
 
+def first_line(error: BaseException) -> str:
+    """Return what a client says on one line. The name of an object may have line ends itself."""
+    text = str(error).partition("Debug source:")[0].strip()
+    return " ".join(text.split()) if ILLEGAL in text else text.partition("\n")[0]
+
+
 def _reason(error: BaseException) -> str:
-    text = str(error).partition("Debug source:")[0]
-    code = _CODE.search(text)
-    line = _VOLATILE.sub("", text.strip().partition("\n")[0]).rstrip(". :")
+    code = _CODE.search(str(error).partition("Debug source:")[0])
+    line = _VOLATILE.sub("", first_line(error)).rstrip(". :")
     return f"{line} ({code[1]})" if code else line or type(error).__name__

@@ -26,7 +26,7 @@ from balanced_source.errors import (
 )
 from balanced_source.names import shown
 from balanced_source_adapters.files.azure import azure_store
-from balanced_source_adapters.files.cloud import ILLEGAL, RENAME
+from balanced_source_adapters.files.cloud import ILLEGAL, RENAME, first_line
 from balanced_source_adapters.files.file_store import FileStore, keys_of, not_installed
 from balanced_source_adapters.files.gcs import gcs_store
 from balanced_source_adapters.files.hdfs import hdfs_store
@@ -174,7 +174,7 @@ class S3Store(FileStore):
 
 
 def _unlistable(base: str, error: Exception) -> DiscoveryError:
-    why = str(error).partition("\n")[0] or type(error).__name__
+    why = first_line(error) or type(error).__name__
     if ILLEGAL in why:
         return RefusedDiscoveryError(f"cannot list s3://{base}: {why}. {RENAME}", scope="files")
     return TransientDiscoveryError(
