@@ -9,8 +9,8 @@ import sys
 
 from balanced_source.connectors.kafka import KafkaCluster
 from balanced_source.host import SplitRange
+from balanced_source_adapters.heap import share_one_heap
 from balanced_source_adapters.kafka.config import NoSecrets
-from balanced_source_spark.heap import share_one_heap
 from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from testbed.waiting import wait_until

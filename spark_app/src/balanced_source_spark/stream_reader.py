@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 
 from balanced_source.errors import ConnectorError
 from balanced_source_adapters.collector import collect_rarely
+from balanced_source_adapters.heap import keep_small
 from balanced_source_spark.contract.half import SparkHalf, TaskReader, half_of
 from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.ending import end_in_order
@@ -98,6 +99,7 @@ class BalancedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Here, in the planning process: Spark ends it by SIGTERM, and the claim is to be given up
         # then.
         collect_rarely()
+        keep_small()
         check_tasks(self._options)
         end_in_order()
         return planner_of(self._options)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from balanced_source.host.cutting import length
 from balanced_source.host.reader_figures import TaskSample
-from balanced_source_spark.heap import worker_memory
+from balanced_source_spark.worker_memory import worker_memory
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,9 +9,10 @@ import psutil
 import pytest
 
 from balanced_source.host import SplitRange
+from balanced_source_adapters.heap import trim
 from balanced_source_spark import task_samples
-from balanced_source_spark.heap import WorkerMemory, settle, trim
 from balanced_source_spark.partition import ReaderPartition, SampleTarget
+from balanced_source_spark.worker_memory import WorkerMemory, settle
 
 MIB = 1 << 20
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
+from balanced_source_adapters.heap import share_one_heap
 from balanced_source_adapters.kafka.config import TOKENS
-from balanced_source_spark.heap import share_one_heap
 from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.reading_log import ReadingLog
 from balanced_source_spark.kafka.settings import RangeReaderSettings

@@ -3,16 +3,17 @@
 import ctypes
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from balanced_source_spark.heap import CHOSEN, share_one_heap
+from balanced_source_adapters.heap import CHOSEN, give_back, share_one_heap
 
 THREADS_ALLOCATE = """
 import ctypes, sys, threading
-from balanced_source_spark.heap import share_one_heap
+from balanced_source_adapters.heap import share_one_heap
 libc = ctypes.CDLL(None)
 libc.fopen.restype = ctypes.c_void_p
 libc.malloc.restype = ctypes.c_void_p
@@ -83,3 +84,27 @@ def test_one_heap_is_asked_for_where_the_c_library_can_and_the_user_has_not_chos
 
     assert share_one_heap.__wrapped__() == expected
     assert asked == ([(-8, 1)] if expected else []), "M_ARENA_MAX of glibc"
+
+
+def test_pages_are_given_back_again_and_again_until_the_end() -> None:
+    stop, given = threading.Event(), list[int]()
+
+    def give() -> None:
+        given.append(len(given))
+        if len(given) == 3:
+            stop.set()
+
+    give_back(stop, 0.001, give)
+
+    assert given == [0, 1, 2]
+
+
+def test_a_process_keeps_itself_small_with_one_thread() -> None:
+    code = (
+        "import threading; from balanced_source_adapters.heap import keep_small;"
+        " keep_small(); keep_small();"
+        " print(*(t.name for t in threading.enumerate() if t.daemon))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+
+    assert done.stdout.split() == ["bsrc-heap"]

@@ -1,0 +1,76 @@
+"""C's allocator in a process that lives long: a worker, a planning process, the operator.
+
+glibc gives each thread a heap ("arena") of its own, up to eight per core. What one of a client
+library's threads has allocated another frees, and what is free in one arena is of no use to the
+others; so a worker grew with every consumer that it opened, to three times its size after eight
+queries. With the main arena alone it stays smaller, and reads as fast.
+
+What is freed stays with the allocator, which keeps the pages between two living blocks for good. A
+process that lives for days would grow by tens of MiB in its first hours. So free pages are given
+back to the system once in a while.
+
+Tasks import this, so it imports little.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+_M_ARENA_MAX: Final = -8
+"""Number of the setting in glibc's `malloc.h`."""
+
+CHOSEN: Final = "MALLOC_ARENA_MAX"
+"""glibc's own environment variable: who has set it has chosen, and is left alone."""
+
+EVERY: Final = 60.0
+"""Seconds between two times that pages are given back. One takes a few milliseconds per 100 MiB,
+and work fills the pages again."""
+
+
+@cache
+def keep_small() -> None:
+    """Share one heap, and give back free pages from now on; once per process.
+
+    Only for a process that is ours alone: in the process of a user the user chooses.
+    """
+    share_one_heap()
+    stop = threading.Event()  # never set: it ends with the process
+    threading.Thread(target=give_back, args=(stop, EVERY), name="bsrc-heap", daemon=True).start()
+
+
+def give_back(
+    stop: threading.Event, every: float, give: Callable[[], object] | None = None
+) -> None:
+    """Give back free pages every so many seconds until told to stop."""
+    while not stop.wait(every):
+        (give or trim)()
+
+
+def trim() -> None:
+    """Give back all pages that the allocator has free; nothing where it cannot do that."""
+    if (malloc_trim := _of_c("malloc_trim")) is not None:
+        malloc_trim(0)
+
+
+@cache
+def share_one_heap() -> bool:
+    """Have threads that come from now on use the main arena; once per process.
+
+    Returns:
+        Whether that was done: not where the user has chosen, nor with another C library.
+    """
+    if CHOSEN in os.environ or not sys.platform.startswith("linux"):
+        return False
+    mallopt = _of_c("mallopt")
+    return mallopt is not None and mallopt(_M_ARENA_MAX, 1) == 1
+
+
+@cache
+def _of_c(name: str) -> Any:
+    """A function of the C library; None if it has no such one."""
+    import ctypes
+
+    return getattr(ctypes.CDLL(None), name, None)
