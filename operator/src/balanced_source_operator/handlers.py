@@ -9,9 +9,10 @@ BalancedSource be deleted while no operator runs.
 
 import asyncio
 import dataclasses
+import itertools
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final, TypeAlias
 
 import kopf
 from kopf import OperatorRegistry
@@ -21,8 +22,19 @@ from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import GROUP
 
+_WATCHER: Final = "watcher for "
+"""How kopf begins the name of a task that watches a resource. A test asserts that it does."""
+
 OnSource: TypeAlias = Callable[[str | None, Mapping[str, Any]], None]
 """Gets the event and the BalancedSource; the event of one that was listed is None."""
+
+
+class Backoffs:
+    """Seconds between two attempts of a request that failed: there is no last one."""
+
+    def __iter__(self) -> Iterator[float]:
+        """Return the pauses from the first failure on."""
+        return itertools.chain((1, 1, 2, 3, 5, 8), itertools.repeat(10))
 
 
 class KopfFollower:
@@ -36,16 +48,25 @@ class KopfFollower:
     def __init__(self, settings: Settings, tell: OnSource) -> None:
         self._settings = settings
         self._tell = tell
-        # The only place that says what kopf watches; the type is private.
+        # The only place that says what kopf has found; the type is private.
         self._insights = Insights()
 
     @property
     def follows(self) -> bool:
-        """Whether kopf has found the BalancedSources among the resources of the API server."""
+        """Whether kopf has found the BalancedSources, and watches them wherever it should.
+
+        kopf gives up a watch that is refused, or whose resource is gone, and starts none again.
+        """
+        names = {task.get_name() for task in asyncio.all_tasks() if not task.done()}
         return any(
-            (known.group, known.plural) == (BALANCED_SOURCE.group, BALANCED_SOURCE.plural)
+            all(f"{_WATCHER}{known}@{place}" in names for place in self._places)
             for known in self._insights.watched_resources
+            if (known.group, known.plural) == (BALANCED_SOURCE.group, BALANCED_SOURCE.plural)
         )
+
+    @property
+    def _places(self) -> Collection[str | None]:
+        return self._settings.namespaces or (None,)
 
     async def run(self, leave: asyncio.Event) -> None:
         """Tell of all sources until told to leave."""
@@ -100,6 +121,8 @@ def apply_settings(settings: kopf.OperatorSettings) -> None:
     settings.watching.connect_timeout = 30
     settings.watching.reconnect_backoff = 1.0
     settings.networking.request_timeout = 30
+    # By default kopf ends after a minute of refusals or silence, and may hang as it does.
+    settings.networking.error_backoffs = Backoffs()
     # Two operators of kopf's peering that are equal stop both; the Lease decides here.
     settings.peering.standalone = True
     # kopf would post its own log lines as events of the source.

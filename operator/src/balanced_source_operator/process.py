@@ -18,7 +18,7 @@ from prometheus_client import start_http_server
 from balanced_source_adapters.collector import collect_rarely
 from balanced_source_adapters.heap import keep_small
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
-from balanced_source_operator.following import follow
+from balanced_source_operator.following import Following
 from balanced_source_operator.handlers import KopfFollower, OnSource
 from balanced_source_operator.health import Health, Role, answering_probes, watch_rights
 from balanced_source_operator.kube.cached import CachedApi
@@ -197,9 +197,8 @@ async def _follow(
     served = settings.namespaces or settings.namespace_selector or "all"
     log.info("serving", namespaces=served, identity=settings.identity)
     try:
-        await follow(
-            partial(KopfFollower, settings, tell), is_served=is_served, health=health, stop=stop
-        )
+        follower = partial(KopfFollower, settings, tell)
+        await Following(follower, is_served=is_served, health=health, stop=stop).run()
     finally:
         end_within(STOP_SECONDS)
         await supervisor.stop()

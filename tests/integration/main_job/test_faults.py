@@ -4,7 +4,6 @@ A sentence that says what to do, a retry, and the running query untouched.
 """
 
 import base64
-import contextlib
 import json
 from typing import Any
 
@@ -19,7 +18,6 @@ from testbed.control_plane import ControlPlane
 from testbed.errors import CommandError
 from testbed.kafka import KafkaCluster, KafkaSecurity, Listener, Mechanism
 from testbed.versions import CHECKOUT
-from testbed.waiting import wait_until
 
 from .conftest import FAST, World
 
@@ -426,32 +424,6 @@ def test_an_api_server_outage_does_not_touch_the_query(world: World) -> None:
     )
     world.source.patch({"parallelism": 3})
     driver.adopt(parallelism=3, timeout=60)
-
-
-@pytest.mark.parametrize("namespaces", ["", "late"])
-def test_sources_are_served_once_their_definition_is_installed(
-    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any, namespaces: str
-) -> None:
-    """With roles in namespaces, kopf looks for the definition only as it starts."""
-    with contextlib.ExitStack() as stack:
-        folder = tmp_path_factory.mktemp("late")
-        late = stack.enter_context(ControlPlane(folder, crds=[spark_crds]))
-        world = World(late, kafka, "late")
-        kafka.admin.create_topic(world.topic, partitions=2)
-        stack.callback(kafka.admin.delete_topic, world.topic)
-        operator = OperatorProcess(late, settings={**FAST, "NAMESPACES": namespaces})
-        operator.start()
-        wait_until(
-            lambda: "balancedsource.io is not installed" in operator.log,
-            60,
-            "a line about the definition",
-        )
-        late.apply(CHECKOUT / "crds")
-        late.wait_established("balancedsources.balancedsource.io")
-        world.apply()
-
-        world.wait(lambda: world.config_map("assignment"), "an assignment", 60)
-        operator.stop()
 
 
 def test_a_missing_spark_operator_is_reported_and_found_once_installed(

@@ -1,11 +1,11 @@
 """The sources are followed, also where the API server served their kind late or left it out."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from structlog.testing import capture_logs
 
-from balanced_source_operator.following import LOOK, follow
+from balanced_source_operator.following import END, LOOK, MISSED, Following
 from balanced_source_operator.health import Health, Role
 from balanced_source_operator.kube.port import KubernetesError
 from support import virtual_time
@@ -33,9 +33,22 @@ class Scene:
         self.health.note_rights([])
         self.followers: list[Stand] = []
         self._finds = finds
-        self.task = asyncio.create_task(
-            follow(self._make, is_served=self._ask, health=self.health, stop=self.stop)
+        self.make: Callable[[], Stand] = self._make
+        self.has_ended_the_process = False
+        following = Following(
+            self._made,
+            is_served=self._ask,
+            health=self.health,
+            stop=self.stop,
+            end=self._end,
         )
+        self.task = asyncio.create_task(following.run())
+
+    def _made(self) -> Stand:
+        return self.make()
+
+    def _end(self) -> None:
+        self.has_ended_the_process = True
 
     def _make(self) -> Stand:
         self.followers.append(Stand(follows=next(self._finds)))
@@ -46,6 +59,16 @@ class Scene:
             raise self.is_served
         return self.is_served
 
+    def is_ready(self) -> bool:
+        return self.health.is_ready
+
+    def was_ended(self) -> bool:
+        return self.has_ended_the_process
+
+    def told_to_leave(self) -> list[bool]:
+        """Say for each follower, in the order of their starts, whether it was told to leave."""
+        return [follower.was_told_to_leave for follower in self.followers]
+
     async def end(self) -> None:
         self.stop.set()
         await self.task
@@ -55,12 +78,12 @@ def test_a_follower_that_has_found_the_kind_stays_until_the_process_stops() -> N
     async def play() -> None:
         scene = Scene(finds=iter([True]))
         await asyncio.sleep(10 * LOOK)
-        assert not scene.followers[0].was_told_to_leave
+        assert scene.told_to_leave() == [False]
 
         before = virtual_time.clock()
         await scene.end()
 
-        assert scene.followers[0].was_told_to_leave
+        assert scene.told_to_leave() == [True]
         assert virtual_time.clock() == before, "stopping waits for no look"
 
     virtual_time.run(play())
@@ -72,7 +95,7 @@ def test_a_follower_that_missed_the_kind_is_replaced() -> None:
             scene = Scene(finds=iter([False, False, True]))
             await asyncio.sleep(10 * LOOK)
 
-        assert [follower.was_told_to_leave for follower in scene.followers] == [True, True, False]
+        assert scene.told_to_leave() == [True, True, False]
         assert len([entry for entry in logs if "not followed" in entry["event"]]) == 2
         await scene.end()
 
@@ -98,14 +121,14 @@ def test_without_the_definition_the_operator_waits_and_is_not_ready() -> None:
         scene.is_served = False
         await asyncio.sleep(2.5 * LOOK)
         assert scene.followers == []
-        assert not scene.health.is_ready
+        assert not scene.is_ready()
         assert "balancedsources.balancedsource.io is not installed" in scene.health.problem
 
         scene.is_served = True
         await asyncio.sleep(LOOK)
 
         assert len(scene.followers) == 1
-        assert scene.health.is_ready
+        assert scene.is_ready()
         await scene.end()
 
     virtual_time.run(play())
@@ -129,14 +152,14 @@ def test_a_definition_that_is_deleted_makes_the_operator_unready_until_it_is_bac
         await asyncio.sleep(LOOK / 2)
         scene.followers[0].follows, scene.is_served = False, False
         await asyncio.sleep(5 * LOOK)
-        assert not scene.health.is_ready
-        assert not scene.followers[0].was_told_to_leave, "kopf may hear of it by itself"
+        assert not scene.is_ready()
+        assert scene.told_to_leave() == [False], "kopf may hear of it by itself"
 
         scene.is_served = True
         await asyncio.sleep(3 * LOOK)
 
-        assert scene.health.is_ready
-        assert [follower.was_told_to_leave for follower in scene.followers] == [True, False]
+        assert scene.is_ready()
+        assert scene.told_to_leave() == [True, False]
         await scene.end()
 
     virtual_time.run(play())
@@ -149,9 +172,28 @@ def test_an_api_server_that_does_not_answer_changes_nothing() -> None:
         scene.is_served = KubernetesError("out")
         await asyncio.sleep(10 * LOOK)
 
-        assert scene.health.is_ready
-        assert not scene.followers[0].was_told_to_leave
+        assert scene.is_ready()
+        assert scene.told_to_leave() == [False]
         await scene.end()
+
+    virtual_time.run(play())
+
+
+def test_a_follower_that_does_not_end_ends_the_process() -> None:
+    class Hanging(Stand):
+        async def run(self, leave: asyncio.Event) -> None:
+            await asyncio.Event().wait()
+
+    async def play() -> None:
+        scene = Scene(finds=iter([]))
+        scene.followers.append(Hanging(follows=False))
+        scene.make = lambda: scene.followers[0]
+        await asyncio.sleep(MISSED * LOOK + 0.9 * END)
+        assert not scene.was_ended()
+        await asyncio.sleep(0.2 * END)
+
+        assert scene.was_ended()
+        scene.task.cancel()
 
     virtual_time.run(play())
 
@@ -165,11 +207,9 @@ def test_a_follower_that_ends_by_itself_ends_the_operator() -> None:
         async def is_served() -> bool:
             return True
 
-        await follow(
-            lambda: Ending(follows=True),
-            is_served=is_served,
-            health=Health(),
-            stop=asyncio.Event(),
-        )
+        ending = Ending(follows=True)
+        await Following(
+            lambda: ending, is_served=is_served, health=Health(), stop=asyncio.Event()
+        ).run()
 
     virtual_time.run(play())
