@@ -40,9 +40,8 @@ log = structlog.get_logger(__name__)
 class SourceFollower(Protocol):
     """Follows the BalancedSources."""
 
-    @property
     def follows(self) -> bool:
-        """Whether the resource is watched now, so that its objects are told."""
+        """Return whether the resource is watched now, so that its objects are told."""
         ...
 
     async def run(self, leave: asyncio.Event) -> None:
@@ -110,7 +109,7 @@ class Following:
         """Tell the follower to leave when another must take its place, or the process stops."""
         missed = 0
         while missed < MISSED and not await self._pause():
-            is_missed = not follower.follows and await self._is_missed()
+            is_missed = not follower.follows() and await self._is_missed()
             missed = missed + 1 if is_missed else 0
         leave.set()
         # The end of a process that was told to stop is bounded already.

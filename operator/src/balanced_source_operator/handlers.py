@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import kopf
@@ -23,7 +23,7 @@ from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import GROUP
 
 _WATCHER: Final = "watcher for "
-"""How kopf begins the name of a task that watches a resource. A test asserts that it does."""
+"""How kopf begins the name of a task that watches a resource."""
 
 OnSource: TypeAlias = Callable[[str | None, Mapping[str, Any]], None]
 """Gets the event and the BalancedSource; the event of one that was listed is None."""
@@ -50,23 +50,27 @@ class KopfFollower:
         self._tell = tell
         # The only place that says what kopf has found; the type is private.
         self._insights = Insights()
+        self._watched: set[str] = set()
 
-    @property
     def follows(self) -> bool:
-        """Whether kopf has found the BalancedSources, and watches them wherever it should.
+        """Return whether kopf has found the BalancedSources, and watches them where it did before.
 
         kopf gives up a watch that is refused, or whose resource is gone, and starts none again.
         """
-        names = {task.get_name() for task in asyncio.all_tasks() if not task.done()}
-        return any(
-            all(f"{_WATCHER}{known}@{place}" in names for place in self._places)
+        watchers = self._watchers()
+        # Only names that were seen count: another version of kopf may name its tasks otherwise.
+        is_watching = watchers >= self._watched
+        self._watched |= watchers
+        return is_watching and any(
+            (known.group, known.plural) == (BALANCED_SOURCE.group, BALANCED_SOURCE.plural)
             for known in self._insights.watched_resources
-            if (known.group, known.plural) == (BALANCED_SOURCE.group, BALANCED_SOURCE.plural)
         )
 
-    @property
-    def _places(self) -> Collection[str | None]:
-        return self._settings.namespaces or (None,)
+    @staticmethod
+    def _watchers() -> set[str]:
+        """Names of kopf's tasks that watch BalancedSources now."""
+        names = {task.get_name() for task in asyncio.all_tasks() if not task.done()}
+        return {n for n in names if n.startswith(f"{_WATCHER}{BALANCED_SOURCE.plural}.")}
 
     async def run(self, leave: asyncio.Event) -> None:
         """Tell of all sources until told to leave."""

@@ -3,18 +3,64 @@
 Each test has an API server of its own, whose definitions and rights it changes.
 """
 
+import asyncio
 import contextlib
+import gc
+import warnings
 from typing import Any
 
 import pytest
 
+from balanced_source_operator.handlers import KopfFollower
+from balanced_source_operator.settings import Settings
+from support.source_scene import SourceScene as World
 from support.story.operator_process import OperatorProcess
 from testbed.control_plane import ControlPlane
 from testbed.kafka import KafkaCluster
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
-from .conftest import FAST, World
+from .conftest import FAST
+
+
+@pytest.mark.parametrize("namespaces", [(), ("default", "kube-system")])
+async def test_a_follower_knows_where_kopf_watches_and_that_it_has_ceased(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch, namespaces: tuple[str, ...]
+) -> None:
+    """By the names of kopf's tasks, which another version of kopf may change."""
+    monkeypatch.setenv("KUBECONFIG", str(control_plane.kubeconfig()))
+    follower, leave = (
+        KopfFollower(Settings(namespaces=namespaces), lambda *_: None),
+        asyncio.Event(),
+    )
+    running = asyncio.create_task(follower.run(leave))
+    places = [f"@{name}" for name in namespaces or (None,)]
+    async with asyncio.timeout(60):
+        # kopf tells no one that it has begun.
+        while not (follower.follows() and (watchers := watchers_at(places))):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+    assert follower.follows()
+    watchers[0].cancel()
+    await asyncio.gather(watchers[0], return_exceptions=True)
+    assert not follower.follows()
+    leave.set()
+    await running
+    # kopf leaves connections to the collector.
+    with warnings.catch_warnings(action="ignore", category=ResourceWarning):
+        gc.collect()
+
+
+def watchers_at(places: list[str]) -> list[asyncio.Task[Any]]:
+    """Return kopf's watchers of BalancedSources if there is one at each place."""
+    found = [
+        task
+        for task in asyncio.all_tasks()
+        if task.get_name().startswith("watcher for balancedsources.")
+    ]
+    names = [task.get_name() for task in found]
+    is_whole = all(any(name.endswith(place) for name in names) for place in places)
+    return found if is_whole else []
 
 
 @pytest.mark.parametrize("namespaces", ["", "late"])

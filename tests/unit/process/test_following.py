@@ -15,8 +15,11 @@ class Stand:
     """A follower that was started, and whether it has found the kind."""
 
     def __init__(self, *, follows: bool) -> None:
-        self.follows = follows
+        self.has_found = follows
         self.was_told_to_leave = False
+
+    def follows(self) -> bool:
+        return self.has_found
 
     async def run(self, leave: asyncio.Event) -> None:
         await leave.wait()
@@ -106,7 +109,7 @@ def test_a_follower_may_take_a_moment() -> None:
     async def play() -> None:
         scene = Scene(finds=iter([False]))
         await asyncio.sleep(1.5 * LOOK)
-        scene.followers[0].follows = True
+        scene.followers[0].has_found = True
         await asyncio.sleep(10 * LOOK)
 
         assert len(scene.followers) == 1
@@ -150,7 +153,7 @@ def test_a_definition_that_is_deleted_makes_the_operator_unready_until_it_is_bac
     async def play() -> None:
         scene = Scene(finds=iter([True, True]))
         await asyncio.sleep(LOOK / 2)
-        scene.followers[0].follows, scene.is_served = False, False
+        scene.followers[0].has_found, scene.is_served = False, False
         await asyncio.sleep(5 * LOOK)
         assert not scene.is_ready()
         assert scene.told_to_leave() == [False], "kopf may hear of it by itself"
