@@ -29,6 +29,11 @@ async def test_a_follower_knows_where_kopf_watches_and_that_it_has_ceased(
 ) -> None:
     """By the names of kopf's tasks, which another version of kopf may change."""
     monkeypatch.setenv("KUBECONFIG", str(control_plane.kubeconfig()))
+    wait_until(
+        lambda: "balancedsource.io" in control_plane.kubectl("get", "--raw", "/apis"),
+        60,
+        "the group",
+    )
     follower, leave = (
         KopfFollower(Settings(namespaces=namespaces), lambda *_: None),
         asyncio.Event(),
@@ -44,8 +49,10 @@ async def test_a_follower_knows_where_kopf_watches_and_that_it_has_ceased(
     watchers[0].cancel()
     await asyncio.gather(watchers[0], return_exceptions=True)
     assert not follower.follows()
+    # How kopf ends after that is its own affair.
     leave.set()
-    await running
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
     # kopf leaves connections to the collector.
     with warnings.catch_warnings(action="ignore", category=ResourceWarning):
         gc.collect()

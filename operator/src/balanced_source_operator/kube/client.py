@@ -130,14 +130,20 @@ class KubernetesClient:
         return before, after
 
     async def serves(self, kind: ResourceKind) -> bool:
-        """Return whether the API server serves a kind, which it may not do yet as it starts.
+        """Return whether the API server lists a kind, which it may not do yet as it starts.
+
+        Args:
+            kind: of a group that has a name.
 
         Raises:
             KubernetesError: it refused, or does not answer.
         """
-        root = "apis" if kind.group else "api"
         try:
-            found = await self._call("GET", f"/{root}/{kind.api_version}")
+            groups = (await self._call("GET", "/apis")).get("groups") or ()
+            # An API server that starts lists a group later than it serves its kinds.
+            if kind.group not in {group.get("name") for group in groups}:
+                return False
+            found = await self._call("GET", f"/apis/{kind.api_version}")
         except ApiException as error:
             if error.status == _NOT_FOUND:
                 return False
