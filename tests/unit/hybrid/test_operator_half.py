@@ -83,8 +83,8 @@ def test_parts_are_read_in_their_order() -> None:
         ({"time": "at"}, Measure(time="at")),
         ({"offsets": {"topic": "t"}}, Measure(offsets=("t", "partition", "offset"))),
         (
-            {"offsets": {"topicIds": {"orders": "x"}}},
-            Measure(offsets=("topic", "partition", "offset"), identities=(("orders", "x"),)),
+            {"offsets": {"topicIds": {"orders": "e5KQvvYqT-e_EfwofZMpPA"}}},
+            Measure(offsets=("topic", "partition", "offset"), identities=(("orders", "e5KQvvYqT-e_EfwofZMpPA"),)),
         ),
     ],
 )

@@ -1,15 +1,14 @@
 """A topic that is deleted and created again while the history before it is read."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from balanced_source.api import CallFailure, Measure, SwitchPosition
+from balanced_source.api import ANY_SCOPE, CallFailure, Measure, SwitchPosition
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.hybrid import HybridSource, HybridState, PartCall, checked_hybrid
 from balanced_source.connectors.hybrid.enumerator import HybridSplitEnumerator
-from balanced_source.connectors.hybrid.looks import Looks
-from balanced_source.connectors.hybrid.values import HybridPart
 from balanced_source.connectors.kafka import (
     AfterHistory,
     DiscoverKafka,
@@ -24,7 +23,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.coordinator import CoordinatorState, ExecuteCall, ReportFact
 from balanced_source.coordinator.context import CoordinatorContext
-from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.errors import InvalidSpecError, RefusedDiscoveryError, TransientDiscoveryError
 from support.hybrid_world import TIME, MeasuredLists, answer
 from support.kafka_lookup import FakeLookup, Log
 
@@ -358,9 +357,7 @@ def given(topic_id: str) -> Measure:
 
 
 def test_an_id_that_the_user_gives_comes_before_what_was_looked_up() -> None:
-    looks = Looks(known={"kafka": {"main": {"orders": "looked up"}}})
-    part = HybridPart(name="kafka", source=kafka(), start=given("said"))
-    meanings = looks.meanings(part)
+    meanings = {"main": {"orders": "looked up"}, ANY_SCOPE: {"orders": "said"}}
 
     def source(loss: OnDataLoss) -> KafkaSource:
         return behind(loss, offsets={("orders", 0): 3}, meanings=meanings)
@@ -375,3 +372,77 @@ def test_an_id_that_the_user_gives_comes_before_what_was_looked_up() -> None:
 def test_a_measure_with_ids_is_the_same_after_json() -> None:
     assert Measure.from_json(given("a").to_json()) == given("a")
     assert "identities" not in Measure(offsets=("a", "b", "c")).to_json()
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "expected"),
+    [
+        # As kafka-topics shows it, and as the client library does.
+        ("e5KQvvYqT-e_EfwofZMpPA", "e5KQvvYqT+e/EfwofZMpPA", 3),
+        ("e5KQvvYqT+e/EfwofZMpPA==", "e5KQvvYqT+e/EfwofZMpPA", 3),
+        ("e5KQvvYqT-e_EfwofZMpPB", "e5KQvvYqT+e/EfwofZMpPA", 0),
+        # A cluster that gives no ids.
+        ("e5KQvvYqT-e_EfwofZMpPA", "A" * 22, 3),
+    ],
+)
+def test_an_id_is_the_same_in_both_ways_to_write_it(said: str, found: str, expected: int) -> None:
+    meanings = {ANY_SCOPE: {"orders": said}}
+
+    source = behind(OnDataLoss.CONTINUE, offsets={("orders", 0): 3}, meanings=meanings)
+
+    assert start(source, {"orders": found}) == expected
+
+
+def test_a_topic_that_gets_an_id_when_its_cluster_is_upgraded_is_the_same() -> None:
+    meanings = {"main": {"orders": "A" * 22}}
+
+    source = behind(OnDataLoss.FAIL, offsets={("orders", 0): 3}, meanings=meanings)
+
+    assert start(source, NEW) == 3
+
+
+@pytest.mark.parametrize("topic_id", ["x", "7b9290be-f62a-4fe7-be11-fc287d93293c", "é" * 22])
+def test_what_is_no_id_of_a_topic_is_refused_before_the_history_is_read(topic_id: str) -> None:
+    with pytest.raises(InvalidSpecError, match="kafka-topics --describe shows"):
+        hybrid_given(topic_id)
+
+
+def hybrid_given(topic_id: str | None) -> HybridSource:
+    measure = Measure(offsets=("topic", "partition", "offset"))
+    if topic_id is not None:
+        measure = replace(measure, identities=(("orders", topic_id),))
+    parts = [(MeasuredLists(count=0), None), (kafka(OnDataLoss.FAIL), measure)]
+    return checked_hybrid(parts, field="parts")
+
+
+FIRST, SECOND = "e5KQvvYqT+e/EfwofZMpPA", "f5KQvvYqT+e/EfwofZMpPA"
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, FIRST), (SECOND, FIRST), (SECOND, None)])
+def test_ids_may_be_added_and_corrected_while_the_history_is_read(
+    before: str | None, after: str | None
+) -> None:
+    former, source = hybrid_given(before), hybrid_given(after)
+    enumerator, _ = begun(former)
+    written = former.encode_state(enumerator.snapshot_state())
+
+    again = enumerator_of(source, source.decode_state(1, written))
+
+    assert again.name == enumerator.name
+
+
+def test_a_wrong_id_can_be_corrected_after_the_switch() -> None:
+    former, source = hybrid_given(SECOND), hybrid_given(FIRST)
+    enumerator, look = begun(former)
+    enumerator.handle_look(look, listed(orders="looked up"))
+    history = switched(enumerator)
+    assert history.is_other("main", "orders", FIRST)
+
+    written = former.encode_state(enumerator.snapshot_state())
+    restored: Any = enumerator_of(source, source.decode_state(1, written)).part
+    enumerator.handle_source_change(source)
+    changed: Any = enumerator.part
+
+    for part in (restored, changed):
+        assert not part.source.starting_offsets.is_other("main", "orders", FIRST)
+        assert part.source.starting_offsets.meanings["main"] == {"orders": "looked up"}

@@ -125,7 +125,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             # count files that came later and are not read.
             measured = self.source.measured(self.index, self.part.snapshot_state())
             following = self.source.parts[self.index + 1]
-            position = replace(measured, meanings=self.looks.meanings(following))
+            position = replace(measured, meanings=self.looks.of_part(following.name))
             self.looks = self.looks.without(following.name)
             # The state is that of one part, so its size does not depend on the parts that were
             # read.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from balanced_source.api import (
-    ANY_SCOPE,
     CallFailure,
     Json,
     Meanings,
@@ -78,12 +77,6 @@ class Looks:
     def of_part(self, name: str) -> Meanings:
         """Return what names of a part stood for."""
         return self.known.get(name, {})
-
-    def meanings(self, part: HybridPart) -> Meanings:
-        """Return what names of a part stand for in the history; what the user says comes first."""
-        given = dict(part.start.identities) if part.start is not None else {}
-        known = self.of_part(part.name)
-        return {**known, ANY_SCOPE: given} if given else known
 
     def without(self, name: str) -> Self:
         """Return what is known of other parts."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from balanced_source.api import (
+    ANY_SCOPE,
     Boundedness,
     Json,
     Measure,
@@ -108,7 +109,8 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
     def started(self, index: int, position: SwitchPosition) -> Source[Any, Any]:
         """Return the source of a part, which starts behind what the former part has measured.
 
-        Where that is nothing, because the former part was empty, it starts at its beginning.
+        Where that is nothing, because the former part was empty, it starts at its beginning. What
+        the user says of names is not stored with the position, so that it can be corrected.
         """
         part = self.parts[index]
         if part.start is None:
@@ -117,6 +119,10 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             raise ContractViolationError(
                 f"{type(part.source).__name__} cannot start where another source has ended"
             )
+        known = {scope: names for scope, names in position.meanings.items() if scope != ANY_SCOPE}
+        if part.start.identities:
+            known[ANY_SCOPE] = dict(part.start.identities)
+        position = replace(position, meanings=known)
         started: Source[Any, Any] = cast("Any", part.source).starting_after(position)
         return started
 
@@ -186,10 +192,13 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         )
 
     def _measured_next(self, name: str) -> Json:
-        """Return what a part measures for the one behind it; None for nothing."""
+        """Return what a part measures for the one behind it; None for nothing.
+
+        What the user says of names is not measured, and may change.
+        """
         following = self.parts[self.index_of(name) + 1 :]
         start = following[0].start if following else None
-        return None if start is None else start.to_json()
+        return None if start is None else replace(start, identities=()).to_json()
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[HybridSplit]

@@ -10,12 +10,21 @@ stop. `resolution.resolve` asks them.
 
 import enum
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from balanced_source.api import ANY_SCOPE
+
+NO_TOPIC_ID: Final = "A" * 22
+"""The id of all topics of a cluster that gives them none, as Kafka before 2.8."""
+
+TOPIC_ID: Final = re.compile(r"[A-Za-z0-9+/_-]{22}(==)?")
+"""Form of the id of a topic, in both alphabets of Base64."""
+
+_TO_ANSWERED: Final = str.maketrans("-_", "+/", "=")
 
 EARLIEST_OFFSET: Final = -2
 """What Spark's JSON writes for the first offset of a partition."""
@@ -190,15 +199,16 @@ class AfterHistory(OffsetsInitializer):
 
     def is_other(self, cluster: str, topic: str, topic_id: str | None) -> bool:
         """Whether a topic is another one than when the history was begun."""
-        given = self.given(topic)
-        former = given or self.meanings.get(cluster, {}).get(topic)
+        former = self.given(topic) or self.meanings.get(cluster, {}).get(topic)
         # A topic that is created meanwhile is another one only if the history has offsets of it.
         if former is None or not (former or topic in self.topics):
             return False
-        return topic_id is not None and topic_id != former
+        if NO_TOPIC_ID in (former, topic_id):
+            return False
+        return topic_id is not None and as_answered(topic_id) != as_answered(former)
 
     def given(self, topic: str) -> str | None:
-        """Return the id that the user gives for a topic of the history."""
+        """Return the id that the user gives for a topic of the history, as the user writes it."""
         return self.meanings.get(ANY_SCOPE, {}).get(topic)
 
     def wishes(self, topic: str, partition: int) -> tuple[Wish, ...]:
@@ -212,6 +222,14 @@ class AfterHistory(OffsetsInitializer):
         """Return the first offset of a partition that the history does not have."""
         # A partition without records in the history begins at 0, unless retention took them.
         return self.offsets.get((topic, partition), 0)
+
+
+def as_answered(topic_id: str) -> str:
+    """Return the id of a topic as the client library writes it.
+
+    Kafka's own tools write it in the other alphabet of Base64, with - and _ for + and /.
+    """
+    return topic_id.translate(_TO_ANSWERED)
 
 
 def wish_of(offset: int) -> Wish:

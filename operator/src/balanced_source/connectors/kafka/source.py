@@ -36,11 +36,17 @@ from balanced_source.connectors.kafka.data_loss import (
     topic_unread,
 )
 from balanced_source.connectors.kafka.limits import ReadLimits
-from balanced_source.connectors.kafka.offsets import EARLIEST, AfterHistory, OffsetsInitializer
+from balanced_source.connectors.kafka.offsets import (
+    EARLIEST,
+    TOPIC_ID,
+    AfterHistory,
+    OffsetsInitializer,
+)
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source.names import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +233,13 @@ class KafkaSource(
                 " are of: start by time, or read one cluster",
                 field=field,
             )
+        for topic, topic_id in measure.identities:
+            if TOPIC_ID.fullmatch(topic_id) is None:
+                raise InvalidSpecError(
+                    f"{shown(topic_id)} is not an id of topic {shown(topic)}: write the TopicId that"
+                    " kafka-topics --describe shows, which has 22 characters",
+                    field=field,
+                )
 
     def starting_after(self, position: SwitchPosition) -> Self:
         """The position counts for all clusters, whatever their own settings say."""
