@@ -446,3 +446,40 @@ def test_a_wrong_id_can_be_corrected_after_the_switch() -> None:
     for part in (restored, changed):
         assert not part.source.starting_offsets.is_other("main", "orders", FIRST)
         assert part.source.starting_offsets.meanings["main"] == {"orders": "looked up"}
+
+
+# --- how often is asked ---------------------------------------------------------------------------
+
+
+def moved(address: str) -> HybridSource:
+    cluster = KafkaCluster(name="main", bootstrap_servers=address)
+    following = replace(kafka(OnDataLoss.CONTINUE), clusters=(cluster,))
+    return checked_hybrid([(MeasuredLists(count=0), None), (following, TIME)], field="parts")
+
+
+def test_a_change_of_something_else_asks_no_second_time_while_an_answer_is_due() -> None:
+    enumerator, look = begun(hybrid())
+    for _ in range(3):
+        enumerator.handle_source_change(hybrid())
+        assert calls(enumerator) == []
+
+    enumerator.handle_look(look, CallFailure(TransientDiscoveryError("no answer")))
+
+    assert len(calls(enumerator)) == 1
+    copy = enumerator.fork(CoordinatorContext(CoordinatorState()))
+    copy.handle_source_change(hybrid())
+    assert calls(copy) == []
+
+
+def test_what_the_source_does_not_read_any_more_is_not_asked_again() -> None:
+    enumerator, look = begun(hybrid())
+    enumerator.handle_source_change(moved("elsewhere:9092"))
+    (other,) = calls(enumerator)
+
+    enumerator.handle_look(look, CallFailure(TransientDiscoveryError("no answer")))
+    assert calls(enumerator) == []
+
+    enumerator.handle_look(other.call, listed(orders="there"))  # type: ignore[arg-type]
+    enumerator.handle_look(look, listed(orders="here"))
+
+    assert known(enumerator) == {"main": {"orders": "there"}}

@@ -48,6 +48,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.position = SwitchPosition() if state is None else state.position
         self.leftovers: Mapping[SplitId, HybridSplit] = {} if state is None else state.leftovers
         self.looks = Looks() if state is None else state.looks
+        self.looking: Sequence[PartCall] = ()
+        """Looks whose answer is due. The source does not ask any more for what is missing here."""
         self.asked: Mapping[int, int] = {}
         """Reader → splits that it asks for and did not get: the next part is told of them."""
         self.part = self._created() if state is None else self._restored(state)
@@ -80,7 +82,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
     def fork(self, context: SplitEnumeratorContext[HybridSplit]) -> Self:
         copy = type(self)(context, self.source, self.snapshot_state())
-        copy.asked, copy.looks = self.asked, self.looks
+        copy.asked, copy.looks, copy.looking = self.asked, self.looks, self.looking
         copy.part = self.part.fork(copy.part.context)
         return copy
 
@@ -146,20 +148,24 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.part.handle_split_requests(self.asked, None)
 
     def _look(self) -> None:
-        """Ask what names in later parts stand for; see `looks`."""
-        for part in self.source.parts[self.index + 1 :]:
-            for call in looks_of(part):
+        """Ask what names in later parts stand for, unless an answer is due; see `looks`."""
+        wanted = [call for part in self.source.parts[self.index + 1 :] for call in looks_of(part)]
+        before, self.looking = self.looking, wanted
+        for call in wanted:
+            if call not in before:
                 self.context.call_async(call, self.handle_look)
 
     def handle_look(self, call: PartCall, result: Any) -> None:
-        """Completion of a look; one that comes after the switch is ignored."""
-        if (index := self.source.index_of(call.part)) <= self.index:
+        """Completion of a look; one that comes after the switch, or to a former source, is ignored."""
+        if (index := self.source.index_of(call.part)) <= self.index or call not in self.looking:
             return
+        self.looking = [due for due in self.looking if due != call]
         self.looks, delay = self.looks.answered(self.source.parts[index], call, result)
         if (error := self.looks.news(call, result)) is not None:
             text = f"Part {call.part}, which is read later, cannot be looked at: {text_of(error)}"
             self.context.report(Reason.DISCOVERY_FAILED, text, warning=True)
         if delay is not None:
+            self.looking = [*self.looking, call]
             self.context.call_async(call, self.handle_look, initial_delay=delay)
 
     def _let_go(self, *names: str) -> None:
