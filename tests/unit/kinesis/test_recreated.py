@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from balanced_source.api import CallFailure, Problem, discovery_problem
+from balanced_source.api import AsyncCall, CallFailure, Problem, discovery_problem
 from balanced_source.connectors.kinesis import ListShards, OnShardLoss, Start
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.kinesis import summaries
@@ -161,3 +161,24 @@ def test_a_shard_that_expired_unread_ends_a_query_without_consent() -> None:
 
 def _nothing(_: str) -> None:
     raise TransientDiscoveryError("no answer")
+
+
+def test_other_failures_are_no_answers_without_the_stream() -> None:
+    """The service does not answer for a while, and then once says that there is no stream."""
+    scene = Scene()
+    scene.put()
+    scene.start(Start())
+    scene.read(6)
+    execute = scene.run.execute
+    absent = NotFoundError("no such stream", scope=STREAM, is_hopeless=True)
+    answers: list[Exception] = [*[TransientDiscoveryError("no answer")] * 5, absent]
+
+    def fails(call: AsyncCall) -> object:
+        return CallFailure(answers.pop(0)) if isinstance(call, ListShards) else execute(call)
+
+    scene.run.execute = fails
+    while answers:
+        scene.read(1)
+
+    found = [str(error) for error in scene.run.coordinator.enumerator.problems().values()]
+    assert found == ["no such stream"]

@@ -103,6 +103,7 @@ class TransientState:
             return in between.
         refusing: scopes that did not tell about all of their splits when they were asked last.
         failures: scope → successive failures.
+        absences: scope → successive answers that it does not exist. Other failures are no answers.
         problems: scope → what keeps it from being read.
         unstarted: scope → successive look-ups that left splits without a start position, and what
             the last one said. Listings between them succeed, so they are not among `failures`.
@@ -121,6 +122,7 @@ class TransientState:
     named: frozenset[SplitId] = frozenset()
     refusing: frozenset[str] = frozenset()
     failures: Mapping[str, int] = field(default_factory=dict)
+    absences: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
     unstarted: Mapping[str, tuple[int, Exception]] = field(default_factory=dict)
     rounds: Mapping[str, int] = field(default_factory=dict)
@@ -130,9 +132,13 @@ class TransientState:
     def failed(self, scope: str, error: Exception, *, threshold: int) -> Self:
         """A scope did not answer; people are told from the `threshold`-th time in a row on."""
         failures = self.failures.get(scope, 0) + 1
+        is_absent = isinstance(error, DiscoveryError) and error.is_hopeless
         return replace(
             self,
             failures={**self.failures, scope: failures},
+            absences={**self.absences, scope: self.absences.get(scope, 0) + 1}
+            if is_absent
+            else _without(self.absences, scope),
             problems={**self.problems, scope: error} if failures >= threshold else self.problems,
             # A scope that fails has been asked: known splits of it continue, and hold up no other
             # scope.
@@ -145,7 +151,8 @@ class TransientState:
         problems = {s: p for s, p in self.problems.items() if s != scope}
         return replace(
             self,
-            failures={s: n for s, n in self.failures.items() if s != scope},
+            failures=_without(self.failures, scope),
+            absences=_without(self.absences, scope),
             problems=problems if problem is None else {**problems, scope: problem},
             named=self.named - result.split_ids,
             refusing=self.refusing - {scope} | ({scope} if result.refused else set()),
@@ -249,6 +256,7 @@ class TransientState:
             answered=self.answered & scopes,
             refusing=self.refusing & scopes,
             failures={s: n for s, n in self.failures.items() if s in scopes},
+            absences={s: n for s, n in self.absences.items() if s in scopes},
             problems={s: p for s, p in self.problems.items() if s in scopes},
             unstarted={s: entry for s, entry in self.unstarted.items() if s in scopes},
         )
@@ -260,6 +268,10 @@ class TransientState:
         return replace(
             self, look_ups=rest, in_flight=frozenset(s for call in rest for s in call.split_ids)
         )
+
+
+def _without(counts: Mapping[str, int], scope: str) -> Mapping[str, int]:
+    return {s: n for s, n in counts.items() if s != scope}
 
 
 class Discover(AsyncCall):

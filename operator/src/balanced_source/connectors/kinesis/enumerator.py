@@ -63,9 +63,9 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         One answer may be wrong, so the stream must be missing several times in a row.
         """
         is_gone = isinstance(error, RefusedDiscoveryError) and error.is_hopeless
-        failures = self.transient.failures.get(scope, 0) + 1
+        absences = self.transient.absences.get(scope, 0) + 1
         is_read = bool(self._held(scope))
-        if is_gone and is_read and failures >= self.source.failure_threshold:
+        if is_gone and is_read and absences >= self.source.failure_threshold:
             return _gone(scope, error, may_lose=self.source.may_lose)
         return error
 
