@@ -84,7 +84,10 @@ def test_parts_are_read_in_their_order() -> None:
         ({"offsets": {"topic": "t"}}, Measure(offsets=("t", "partition", "offset"))),
         (
             {"offsets": {"topicIds": {"orders": "e5KQvvYqT-e_EfwofZMpPA"}}},
-            Measure(offsets=("topic", "partition", "offset"), identities=(("orders", "e5KQvvYqT-e_EfwofZMpPA"),)),
+            Measure(
+                offsets=("topic", "partition", "offset"),
+                identities=(("orders", "e5KQvvYqT-e_EfwofZMpPA"),),
+            ),
         ),
     ],
 )
