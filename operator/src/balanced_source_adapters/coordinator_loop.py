@@ -280,7 +280,7 @@ class CoordinatorLoop:
             self._empty_since = time.monotonic()
 
     def _start(self) -> None:
-        self._do(self.coordinator.start(now=time.time()))
+        self._do_turn(self.coordinator.start(now=time.time()))
 
     def _handle(self, items: Sequence[Event | ExecuteCall]) -> None:
         """Handle what is due, and store the state once for all of it: a write may take seconds."""
@@ -291,13 +291,18 @@ class CoordinatorLoop:
                     target=self._call, args=(item, self.coordinator), name="bsrc-call", daemon=True
                 ).start()
         effects: list[Effect] = []
+        stage = self._assigned_in
         try:
             for item in items:
                 if not isinstance(item, ExecuteCall):
-                    effects += self.coordinator.handle(item, now=time.time())
+                    decided = self.coordinator.handle(item, now=time.time())
+                    # Now: the next event may begin another stage.
+                    stage = self._stage_after(decided, stage)
+                    effects += decided
         finally:
             # What was decided before an error counts.
             self._do(_with_one_write(effects))
+            self._assigned_in = stage
 
     def _failed(self, error: BaseException) -> None:
         """Tell people, and wait a little, so that an error that stays is no hot loop."""
@@ -337,7 +342,7 @@ class CoordinatorLoop:
             self.coordinator = former.rebuilt(source, self._stored)
         self._start()
         for event in events:
-            self._do(self.coordinator.handle(event, now=time.time()))
+            self._do_turn(self.coordinator.handle(event, now=time.time()))
 
     def _next(self) -> list[Event | ExecuteCall]:
         """Wait for what is due, and return all of it; nothing if the loop was closed."""
@@ -367,6 +372,16 @@ class CoordinatorLoop:
             if owner is self.coordinator:
                 self._push(CallCompleted(effect.call_id, result))
 
+    def _do_turn(self, effects: list[Effect]) -> None:
+        """Perform the effects of one turn, directly after it."""
+        self._do(effects)
+        self._assigned_in = self._stage_after(effects, self._assigned_in)
+
+    def _stage_after(self, effects: Sequence[Effect], before: str | None) -> str | None:
+        """Return the stage whose splits were assigned last, directly after a turn."""
+        is_assigned = any(isinstance(e, PublishAssignment) and e.assignment.owners for e in effects)
+        return self.coordinator.enumerator.stage if is_assigned else before
+
     def _do(self, effects: list[Effect]) -> None:
         for effect in effects:
             perform(effect, self)
@@ -382,8 +397,6 @@ class CoordinatorLoop:
     def publish_assignment(self, effect: PublishAssignment) -> None:
         """Hand the assignment to the drivers."""
         self._publish(effect.assignment)
-        if effect.assignment.owners:
-            self._assigned_in = self.coordinator.enumerator.stage
         # Published: the coordinator decides again, so what was wrong is over.
         self._problem = None
 

@@ -252,6 +252,29 @@ def test_what_is_refused_before_anything_of_a_later_part_is_assigned_is_fatal(
     assert found == [(True, False), (False, True)]
 
 
+def test_splits_of_a_former_part_are_none_of_the_part_that_the_same_turn_begins(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was decided before the switch is published after it: both wait for one write."""
+    is_writing, may_end = threading.Event(), threading.Event()
+    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
+    scene.loop.start()
+    assert is_writing.wait(PATIENCE)
+
+    def switches(self: Any, source: Any) -> None:
+        self.stage = "kafka"
+
+    monkeypatch.setattr(DiscoveringSplitEnumerator, "stage", "files", raising=False)
+    monkeypatch.setattr(DiscoveringSplitEnumerator, "handle_source_change", switches)
+    scene.loop.put(ParallelismChanged(3))
+    scene.loop.put(SourceChanged(kafka_source("c")))
+    may_end.set()
+    scene.until(3, 4)
+    wait_until(lambda: scene.loop.coordinator.enumerator.stage == "kafka", PATIENCE, "the switch")
+
+    assert not scene.loop.has_assigned
+
+
 @pytest.mark.parametrize(("warning", "level"), [(True, "warning"), (False, "info")])
 def test_a_fact_that_warns_is_logged_as_a_warning(scene: Scene, warning: bool, level: str) -> None:
     with capture_logs() as logs:
