@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source.api import SplitsAddition
 from balanced_source.connectors.kinesis import OnShardLoss, ShardSplit, Start, StartAt, split_of
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.kinesis.reader import ShardReader
 from support.shards import STREAM, NoPace, StreamInMemory
@@ -30,7 +30,12 @@ class Task:
         """A task begins, where the former one has stopped."""
         if not has_iterators:
             self.shared = NoPace()
-        self.reader = ShardReader(self.stream, on_loss=self.on_loss, shared=self.shared)
+        self.reader = ShardReader(
+            self.stream,
+            on_loss=self.on_loss,
+            shared=self.shared,
+            clock=lambda: self.stream.now / 1000,
+        )
         self.reader.handle_splits_changes(SplitsAddition((self.split,)))
 
     def put(self, count: int) -> None:
@@ -97,6 +102,54 @@ def test_a_shard_without_records_has_lost_none() -> None:
     task.again(has_iterators=True)
     task.put(1)
     with pytest.raises(RefusedDiscoveryError, match=FIRST):
+        task.fetch()
+
+
+def idle(task: Task, millis: int) -> None:
+    """Tasks of a process read on, and no record comes; then a request fails."""
+    for _ in range(millis // 10_000):
+        task.stream.age(10_000)
+        task.again(has_iterators=True)
+        task.fetch()
+
+    def fail(_: str) -> None:
+        raise TransientDiscoveryError("no answer")
+
+    task.again(has_iterators=True)
+    task.stream.before = fail
+    task.fetch()
+    task.stream.before = lambda _: None
+    task.shared.forget(next(iter(task.shared._known)))
+
+
+@pytest.mark.parametrize("records", [0, 1])
+@pytest.mark.parametrize("how", ["the same task", "another task"])
+def test_a_shard_that_was_idle_while_it_was_read_has_lost_nothing(how: str, records: int) -> None:
+    """A new position is asked for, and all that came before was read."""
+    task = Task()
+    task.put(records)
+    task.fetch()
+    idle(task, 3 * RETENTION)
+    if how == "another task":
+        task.again(has_iterators=True)
+    task.put(1)
+
+    assert task.fetch() == list(range(records + 1))
+
+
+@pytest.mark.parametrize("records", [0, 1])
+def test_a_shard_that_was_not_read_for_longer_than_the_retention(records: int) -> None:
+    """It was idle before that, in the same process."""
+    task = Task()
+    task.put(records)
+    task.fetch()
+    idle(task, 3 * RETENTION)
+    task.put(1)
+    task.stream.age(RETENTION + 1000)
+    task.put(1)
+    task.again(has_iterators=True)
+
+    with pytest.raises(RefusedDiscoveryError, match="may have expired unread"):
         task.fetch()
 
 

@@ -111,6 +111,8 @@ class _Reading:
         arrived: see `FetchedUpTo`.
         is_late: whether the shard was found so long ago that all it had then has expired, and
             nothing of it was read.
+        is_whole: whether the shard had nothing more behind the position within the retention, so
+            that nothing can have expired unread.
     """
 
     split: ShardSplit
@@ -119,6 +121,7 @@ class _Reading:
     former: int | None = None
     arrived: int | None = None
     is_late: bool = False
+    is_whole: bool = False
 
 
 class ShardReader(SplitReader[Record, ShardSplit]):
@@ -260,7 +263,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         if reading.iterator is not None:
             return
         summary = self._checked_summary(split)
-        reading.is_late = not split.offset and _is_late(split, summary)
+        tip = self._shared.tip(reading.key, split.offset)
+        reading.is_whole = self._clock() - tip < (summary.retention or 0) / 1000
+        reading.is_late = not split.offset and not reading.is_whole and _is_late(split, summary)
         # The iterator begins with the record that was read last: its return proves that none is
         # missing.
         reading.former = split.offset - 1 if split.offset else None
@@ -269,7 +274,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         except BadPositionError as error:
             if not split.offset:  # the user's own start, which is wrong
                 raise
-            self._note_loss(split, _former_gone(split, error), error)
+            if not reading.is_whole:
+                self._note_loss(split, _former_gone(split, error), error)
             reading.iterator, reading.former = self._client.iterator(split.from_its_oldest()), None
 
     def _checked_summary(self, split: ShardSplit) -> Summary:
@@ -301,6 +307,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         # does not expect that, would emit it again.
         if batch.iterator is not None and reading.former is None and not reading.is_late:
             self._shared.keep(reading.key, reading.split.offset, batch.iterator, now)
+        is_sure = reading.is_whole or (reading.former is None and not reading.is_late)
+        if batch.behind == 0 and is_sure:
+            self._shared.note_tip(reading.key, reading.split.offset, now)
         records = [record for record in found if record.sequence < split.stop]
         if len(records) < len(found) or (found and reading.split.is_finished):
             is_over = True
@@ -319,7 +328,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         former, reading.former = reading.former, None
         if batch.records[0].sequence == former:
             return batch.records[1:]
-        self._note_loss(reading.split, _former_gone(reading.split))
+        if not reading.is_whole:
+            self._note_loss(reading.split, _former_gone(reading.split))
         return tuple(record for record in batch.records if record.sequence > former)
 
     def _note_loss(self, split: ShardSplit, text: str, error: Exception | None = None) -> None:

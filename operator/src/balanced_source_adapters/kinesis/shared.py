@@ -43,6 +43,7 @@ ShardKey: TypeAlias = tuple[str, ...]
 class _Known:
     due: float = 0.0
     failures: int = 0
+    tip: tuple[int, float] = (-1, float("-inf"))
     iterators: "OrderedDict[int, tuple[str, float]]" = field(default_factory=OrderedDict)
 
 
@@ -102,6 +103,17 @@ class SharedShards:
             iterators.move_to_end(position)
             while len(iterators) > POSITIONS:
                 iterators.popitem(last=False)
+
+    def note_tip(self, key: ShardKey, position: int, now: float) -> None:
+        """Note that a shard has nothing behind a position, and that nothing before it was lost."""
+        with self._lock:
+            self._of(key).tip = (position, now)
+
+    def tip(self, key: ShardKey, position: int) -> float:
+        """Return when the shard had nothing behind a position, at last; -inf: unknown."""
+        with self._lock:
+            known, when = self._of(key).tip
+            return when if known == position else float("-inf")
 
     def iterator(self, key: ShardKey, position: int, now: float) -> str | None:
         """Return the iterator that continues at a position.
