@@ -66,6 +66,28 @@ def test_parquet_and_orc_say_it_themselves(tmp_path: Path) -> None:
     assert ddl(tmp_path, "a.orc", "Orc") == COLUMNS
 
 
+UUID = pa.array([b"0123456789abcdef"], pa.binary(16))
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        # As DuckDB and polars write them.
+        (pa.ExtensionArray.from_storage(pa.uuid(), UUID), "BINARY"),
+        (UUID, "BINARY"),
+        (pa.ExtensionArray.from_storage(pa.json_(), pa.array(["{}"])), "STRING"),
+        (pa.array([b"a"], pa.binary_view()), "BINARY"),
+        (pa.array([[1]], pa.list_view(pa.int32())), "ARRAY<INT>"),
+        (pa.array(["a"]).dictionary_encode(), "STRING"),
+    ],
+    ids=str,
+)
+def test_a_column_is_read_as_it_is_inferred(tmp_path: Path, column: pa.Array, kind: str) -> None:
+    pq.write_table(pa.table({"x": column}), tmp_path / "a.parquet")
+
+    assert ddl(tmp_path, "a.parquet", "Parquet") == f"x {kind}"
+
+
 def write_avro(path: Path, fields: list[dict[str, Any]], records: list[Any]) -> None:
     with path.open("wb") as file:
         fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, records)

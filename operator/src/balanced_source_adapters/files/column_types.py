@@ -17,8 +17,8 @@ Kind: TypeAlias = Any
 
 Rule: TypeAlias = Callable[[Kind, Kind], bool]
 
-_DIGITS: Final[Mapping[int, int]] = {8: 3, 16: 5, 32: 10, 64: 20}
-"""Bits of an integer → digits of the decimals that hold it."""
+_DIGITS: Final[Mapping[int, int]] = {8: 3, 16: 5, 32: 10, 64: 19}
+"""Bits of an integer → digits of the decimals that hold it; without a sign, 64 bits need one more."""
 
 _EXACT_FLOAT: Final = 16
 """Bits of the longest integers that a float, which has 24 bits, holds exactly."""
@@ -51,7 +51,7 @@ def check_fits(name: str, found: Kind, wanted: Kind) -> None:
     Raises:
         TypeError: it cannot. Names the column and both types.
     """
-    found = _plain(found)
+    found = plain(found)
     inside = _members(found)
     if found.equals(wanted) or types.is_null(found):
         return
@@ -77,7 +77,8 @@ def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 
-def _plain(kind: Kind) -> Kind:
+def plain(kind: Kind) -> Kind:
+    """Return the type of the values that a dictionary or an extension hides."""
     if isinstance(kind, pa.BaseExtensionType):
         return kind.storage_type
     return kind.value_type if types.is_dictionary(kind) else kind
@@ -89,7 +90,7 @@ def _sql(kind: Kind) -> str:
         return f"STRUCT<{', '.join(f'{field.name}: {_sql(field.type)}' for field in kind)}>"
     if types.is_map(kind):
         return f"MAP<{_sql(kind.key_type)}, {_sql(kind.item_type)}>"
-    if _is_list(kind):
+    if is_list(kind):
         return f"ARRAY<{_sql(kind.value_type)}>"
     if types.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
@@ -110,10 +111,11 @@ def _shape(kind: Kind) -> str:
         return "struct"
     if types.is_map(kind):
         return "map"
-    return "list" if _is_list(kind) else ""
+    return "list" if is_list(kind) else ""
 
 
-def _is_list(kind: Kind) -> bool:
+def is_list(kind: Kind) -> bool:
+    """Return whether a type is one of Arrow's lists."""
     return bool(
         types.is_list(kind)
         or types.is_large_list(kind)
@@ -167,7 +169,8 @@ def _integer_otherwise(found: Kind, wanted: Kind) -> bool:
     if not types.is_integer(found):
         return False
     if types.is_decimal(wanted):
-        return bool(wanted.precision - wanted.scale >= _DIGITS[found.bit_width])
+        digits = _DIGITS[found.bit_width] + int(types.is_uint64(found))
+        return bool(wanted.precision - wanted.scale >= digits)
     if types.is_float64(wanted):
         return True  # longer integers than a double holds exactly are an error later
     if types.is_float32(wanted):

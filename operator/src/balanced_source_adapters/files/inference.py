@@ -50,6 +50,7 @@ _SIMPLE: Final = {
     "string_view": "STRING",
     "binary": "BINARY",
     "large_binary": "BINARY",
+    "binary_view": "BINARY",
     "date32[day]": "DATE",
     "null": "STRING",
 }
@@ -136,17 +137,20 @@ def _as_read(kind: "pa.DataType") -> "pa.DataType":
     import pyarrow as pa
     from pyarrow import types
 
+    from balanced_source_adapters.files.column_types import is_list, plain
+
+    kind = plain(kind)
     if types.is_timestamp(kind):
         return pa.timestamp("us", tz="UTC")
     if types.is_decimal(kind):
         return pa.decimal128(kind.precision, kind.scale)
-    if types.is_dictionary(kind):
-        return _as_read(kind.value_type)
     if types.is_map(kind):
         return pa.map_(_as_read(kind.key_type), _as_read(kind.item_type))
     if types.is_struct(kind):
         return pa.struct([(field.name, _as_read(field.type)) for field in kind])
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+    if types.is_fixed_size_binary(kind):
+        return pa.binary()
+    if is_list(kind):
         return pa.list_(_as_read(kind.value_type))
     return {
         "uint8": pa.int16(),
@@ -157,6 +161,7 @@ def _as_read(kind: "pa.DataType") -> "pa.DataType":
         "large_string": pa.string(),
         "string_view": pa.string(),
         "large_binary": pa.binary(),
+        "binary_view": pa.binary(),
         "null": pa.string(),
     }.get(str(kind), kind)
 
@@ -248,19 +253,22 @@ def _type(kind: "pa.DataType", column: str) -> str:
     """
     from pyarrow import types
 
+    from balanced_source_adapters.files.column_types import is_list, plain
+
+    kind = plain(kind)
     if types.is_timestamp(kind):
         return "TIMESTAMP"
     if types.is_decimal(kind):
         if kind.precision > DIGITS:
             raise TypeError(f"column {column} needs {kind.precision} digits, more than {DIGITS}")
         return f"DECIMAL({kind.precision},{kind.scale})"
-    if types.is_dictionary(kind):
-        return _type(kind.value_type, column)
     if types.is_map(kind):
         return f"MAP<{_type(kind.key_type, column)}, {_type(kind.item_type, column)}>"
     if types.is_struct(kind):
         return f"STRUCT<{', '.join(_members(kind, column))}>"
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+    if types.is_fixed_size_binary(kind):
+        return "BINARY"
+    if is_list(kind):
         return f"ARRAY<{_type(kind.value_type, column)}>"
     if (name := _SIMPLE.get(str(kind))) is None:
         raise TypeError(f"column {column} has the type {kind}, which Spark does not have")
