@@ -140,3 +140,24 @@ def test_the_end_of_one_cluster_cannot_be_changed_but_a_cluster_with_an_end_may_
             apply(("a", None), ("b", change))
     apply(("b", specific), ("a", None))
     apply(("a", None))
+
+
+def test_the_start_of_a_later_part_cannot_be_changed_but_ids_of_topics_may(
+    control_plane: ControlPlane,
+) -> None:
+    kafka = {"clusters": CLUSTERS, "subscription": TOPICS}
+    files = {"paths": ["/data/in"], "format": "Parquet", "schema": "key BINARY"}
+
+    def apply(**after: Any) -> None:
+        parts = [{"files": files}, {"kafka": kafka, "startAfter": after}]
+        body = source_body("hybrid", source={"hybrid": parts})
+        body["metadata"] = {"name": "hybrid", "namespace": "default"}
+        control_plane.apply(body)
+
+    apply(offsets={})
+    for first in "ef":
+        apply(offsets={"topicIds": {"t": f"{first}5KQvvYqT-e_EfwofZMpPA"}})
+    for change in ({"offsets": {"offset": "o"}}, {"time": "at"}):
+        with pytest.raises(CommandError, match="but for topicIds"):
+            apply(**change)
+    apply(offsets={})

@@ -264,6 +264,11 @@ def test_several_hosts_are_refused() -> None:
     [
         ([*parts()[1:], *parts()[1:]], "spec.source.hybrid", "kinds and order"),
         (parts(after={"time": "at"}), "spec.source.hybrid[1].startAfter", "cannot be changed"),
+        (
+            parts(after={"offsets": {"offset": "o"}}),
+            "spec.source.hybrid[1].startAfter",
+            "cannot be changed",
+        ),
         (parts({"paths": ["/other"]}), "spec.source.hybrid[0].files.paths", "cannot be changed"),
         (
             parts(kafka={"stoppingOffsets": {"type": "Latest"}}),
@@ -294,6 +299,17 @@ def test_other_settings_of_parts_may_change() -> None:
 
     check_change(hybrid(), changed)
     check_fixed(fixed_values(hybrid()), changed)
+
+
+def test_ids_of_topics_may_be_added_corrected_and_removed() -> None:
+    """They say of which topics the history is, and not what is measured of it."""
+    ids: Any = [None, {"orders": "e5KQvvYqT-e_EfwofZMpPA"}, {"orders": "f5KQvvYqT-e_EfwofZMpPA"}]
+    starts = [hybrid(parts(after={"offsets": {"topicIds": i} if i else {}})) for i in ids]
+
+    for before in starts:
+        for after in starts:
+            check_change(before, after)
+            check_fixed(fixed_values(before), after)
 
 
 def test_a_restarted_operator_recalls_the_ends_of_each_part() -> None:

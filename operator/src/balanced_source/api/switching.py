@@ -7,7 +7,7 @@ FLIP-150 calls the switch context.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeAlias
 
 from balanced_source.api.context import AsyncCall
@@ -41,6 +41,11 @@ class Measure:
     time: str | None = None
     offsets: tuple[str, str, str] | None = None
     identities: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def columns(self) -> Self:
+        """What is measured, without what the user says of names, which may change."""
+        return replace(self, identities=())
 
     def to_json(self) -> Json:
         """Return the JSON value."""

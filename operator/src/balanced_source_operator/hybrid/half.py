@@ -91,6 +91,11 @@ class _Part:
         return made, after.measure if after is not None else None
 
 
+def _columns(start: Measure | None) -> Measure | None:
+    """Return what must not change of a start."""
+    return None if start is None else start.columns
+
+
 class HybridOperatorHalf(OperatorHalf[HybridSpec]):
     """Sources that are read in turn."""
 
@@ -128,7 +133,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
             raise InvalidSpecError(f"{_ORDER} {_FIXED}", field=field)
         for number, (old, new) in enumerate(zip(former.parts, hybrid.parts, strict=True)):
             place = f"{field}[{number}]"
-            if old.start != new.start:
+            if _columns(old.start) != _columns(new.start):
                 raise InvalidSpecError(_FIXED, field=f"{place}.{_START}")
             kind = new.source.kind
             with blamed(kind, f"{place}.{kind}"):
@@ -137,7 +142,8 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
     def fixed(self, source: Source[Any, Any]) -> Mapping[str, str]:
         """Return what `check_change` compares."""
         hybrid = _hybrid(source)
-        starts = [part.start.to_json() if part.start else None for part in hybrid.parts]
+        columns = (_columns(part.start) for part in hybrid.parts)
+        starts = [start.to_json() if start else None for start in columns]
         found = {_ORDER: ", ".join(hybrid.names), _START: json.dumps(starts, sort_keys=True)}
         for number, part in enumerate(hybrid.parts):
             kind = part.source.kind

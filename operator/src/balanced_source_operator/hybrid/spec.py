@@ -100,11 +100,24 @@ class PartChoice(SourceChoice):
 Part = choice_of(_HALVES, PartChoice)
 
 
-def _same(field: str) -> str:
-    """Return CEL that says that part `i` has a field as before."""
+def _both(field: str, then: str) -> str:
+    """Return CEL that says that part `i` has a field if it had, and what is true of both then."""
     new, old = f"self[i].{field}", f"oldSelf[i].{field}"
-    return f"has({new}) == has({old}) && (!has({new}) || {new} == {old})"
+    return f"has({new}) == has({old}) && (!has({new}) || ({then}))"
 
+
+def _equal(*fields: str) -> str:
+    """Return CEL that says that fields of part `i` are as before."""
+    return " && ".join(f"self[i].{field} == oldSelf[i].{field}" for field in fields)
+
+
+_TIME, _OFFSETS = "startAfter.time", "startAfter.offsets"
+# Ids of topics may change: they say of which topics the history is.
+_MEASURED: Final = (
+    _both(_TIME, _equal(_TIME))
+    + " && "
+    + _both(_OFFSETS, _equal(*(f"{_OFFSETS}.{name}" for name in ("topic", "partition", "offset"))))
+)
 
 _KINDS: Final = " && ".join(f"has(self[i].{kind}) == has(oldSelf[i].{kind})" for kind in Part.kinds)
 _EACH: Final = (
@@ -127,8 +140,8 @@ class HybridSpec(RootModel[Annotated[list[Part], Field(min_length=FEWEST, max_le
                 "kinds and order of the parts cannot be changed: create a new source instead",
             ),
             rule(
-                _EACH.format(_same("startAfter")),
-                "startAfter cannot be changed: create a new source instead",
+                _EACH.format(_both("startAfter", _MEASURED)),
+                "startAfter cannot be changed, but for topicIds: create a new source instead",
             ),
             rule(
                 f"self.all(p, !has(p.{CUSTOM}) || p.{CUSTOM}.connector != '{KIND}')",

@@ -198,7 +198,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         """
         following = self.parts[self.index_of(name) + 1 :]
         start = following[0].start if following else None
-        return None if start is None else replace(start, identities=()).to_json()
+        return None if start is None else start.columns.to_json()
 
     def create_enumerator(
         self, context: SplitEnumeratorContext[HybridSplit]
