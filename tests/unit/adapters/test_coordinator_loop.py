@@ -261,7 +261,7 @@ def test_splits_of_a_former_part_are_none_of_the_part_that_the_same_turn_begins(
     scene.loop.start()
     assert is_writing.wait(PATIENCE)
 
-    def switches(self: Any, _source: Any) -> None:
+    def switches(self: Any, _: Any) -> None:
         self.stage = "kafka"
 
     monkeypatch.setattr(DiscoveringSplitEnumerator, "stage", "files", raising=False)

@@ -18,7 +18,7 @@ Kind: TypeAlias = Any
 Rule: TypeAlias = Callable[[Kind, Kind], bool]
 
 _DIGITS: Final[Mapping[int, int]] = {8: 3, 16: 5, 32: 10, 64: 19}
-"""Bits of an integer → digits of the decimals that hold it; without a sign, 64 bits need one more."""
+"""Bits of an integer → digits of the decimals that hold it. Without a sign, 64 bits need 20."""
 
 _EXACT_FLOAT: Final = 16
 """Bits of the longest integers that a float, which has 24 bits, holds exactly."""

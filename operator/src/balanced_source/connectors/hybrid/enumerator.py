@@ -156,7 +156,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
                 self.context.call_async(call, self.handle_look)
 
     def handle_look(self, call: PartCall, result: Any) -> None:
-        """Completion of a look; one that is late, or was for a former source, is ignored."""
+        """Completion of a look; ignored after the switch, and if the source has changed."""
         if (index := self.source.index_of(call.part)) <= self.index or call not in self.looking:
             return
         self.looking = [due for due in self.looking if due != call]

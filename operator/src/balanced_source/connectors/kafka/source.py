@@ -236,7 +236,7 @@ class KafkaSource(
         for topic, topic_id in measure.identities:
             if TOPIC_ID.fullmatch(topic_id) is None:
                 raise InvalidSpecError(
-                    f"{shown(topic_id)} is not an id of topic {shown(topic)}: write the TopicId"
+                    f"{shown(topic_id)} cannot be the id of topic {shown(topic)}: write the TopicId"
                     " that kafka-topics --describe shows, which has 22 characters",
                     field=field,
                 )
