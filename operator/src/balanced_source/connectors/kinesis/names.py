@@ -6,7 +6,6 @@ only from the service, which says when the stream was created.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 
 def is_arn(stream: str) -> bool:
@@ -19,7 +18,6 @@ def name_of(stream: str) -> str:
     return stream.rpartition("/")[2]
 
 
-@lru_cache(maxsize=4096)
 def meant(stream: str, streams: tuple[str, ...]) -> str | None:
     """Return which of the streams a spelling may mean; None if none of them, or several.
 

@@ -82,6 +82,10 @@ class KinesisSource(
     losses_are_fatal: ClassVar[bool] = True
     retention: float = 0.0
     on_loss: OnShardLoss = OnShardLoss.FAIL
+    _meant: dict[str, str | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What `meant` returned: it is asked for each shard of all streams in each listing."""
 
     @property
     # An attribute of the contract, derived here
@@ -105,10 +109,16 @@ class KinesisSource(
 
     def scope_of(self, split_id: SplitId) -> str:
         stream = str(split_id[0])
-        return meant(stream, self.streams) or stream
+        return self._stream(stream) or stream
 
     def subscribes(self, split_id: SplitId) -> bool:
-        return meant(str(split_id[0]), self.streams) is not None
+        return self._stream(str(split_id[0])) is not None
+
+    def _stream(self, spelling: str) -> str | None:
+        """Return which stream of the source a spelling means, if any."""
+        if spelling not in self._meant:
+            self._meant[spelling] = meant(spelling, self.streams)
+        return self._meant[spelling]
 
     def discover(self, scope: str, round_number: int) -> ListShards:
         return ListShards(scope=scope, round=round_number, server=self.server)
