@@ -90,6 +90,9 @@ def test_a_topic_that_did_not_exist_is_another_one_if_the_history_is_of_it() -> 
     source = behind(OnDataLoss.CONTINUE, offsets={("orders", 0): 3}, meanings=absent)
     assert start(source, NEW) == 0
 
+    with pytest.raises(RefusedDiscoveryError, match="orders of cluster main did not exist when"):
+        start(behind(OnDataLoss.FAIL, offsets={("orders", 0): 3}, meanings=absent), NEW)
+
     # A history of something else, such as a table: its time alone counts.
     assert start(behind(OnDataLoss.FAIL, time=1003, meanings=absent), NEW) == 4
 

@@ -231,6 +231,11 @@ def _why_other(
             f"topic {first.topic} of cluster {first.cluster} has the id {topic_ids[first.topic]},"
             f" and startAfter says that the history is of {given}"
         )
+    if not history.meanings[first.cluster][first.topic]:
+        return (
+            f"topic {first.topic} of cluster {first.cluster} did not exist when the history was"
+            " begun"
+        )
     return (
         f"{_listed_topics({s.topic for s in splits})} of cluster {first.cluster} was deleted and"
         " created again since the history was begun, or another cluster is read now"
