@@ -181,12 +181,13 @@ def test_columns_that_a_format_cannot_fill_are_named(
 def test_columns_may_be_null_whatever_the_schema_says() -> None:
     schema = (
         "`a NOT NULL` INT not  null, s STRUCT<x: INT NOT NULL, y: ARRAY<STRING>> NOT NULL"
-        " COMMENT 'is NOT NULL'"
+        " COMMENT 'is NOT NULL', d DECIMAL(9,2)NOT NULL, NOT_NULL INT"
     )
     read = file_read_options({"fileformat": "json", "schema": schema, "metadatacolumns": "false"})
 
     assert ddl_of(read) == (
-        "`a NOT NULL` INT, s STRUCT<x: INT, y: ARRAY<STRING>> COMMENT 'is NOT NULL'"
+        "`a NOT NULL` INT, s STRUCT<x: INT, y: ARRAY<STRING>> COMMENT 'is NOT NULL',"
+        " d DECIMAL(9,2), NOT_NULL INT"
     )
 
 
@@ -199,7 +200,7 @@ def test_columns_may_be_null_whatever_the_schema_says() -> None:
         ("csv", StructType().add("a", ArrayType(LongType())), "ARRAY"),
         ("csv", StructType().add("a", StructType().add("b", LongType())), "STRUCT"),
         ("csv", StructType().add("a", DayTimeIntervalType()), "INTERVAL DAY TO SECOND"),
-        ("json", StructType().add("a", VarcharType(3)), r"VARCHAR\(3\)"),
+        ("json", StructType().add("a", VarcharType(3)), r"VARCHAR\(3\): make it a STRING"),
         ("json", StructType().add("a", ArrayType(StructType().add("b", TimestampNTZType()))), ""),
         ("csv", StructType().add("a", DecimalType(9, 2)).add("b", StringType("UNICODE")), ""),
         ("csv", StructType().add("a", TimeType()), ""),

@@ -20,7 +20,7 @@ _TYPE: Final = re.compile(rf"(?:{_NAME}|[^\s:`][^\s:]*)\s*:?\s*([A-Za-z_]\w*)")
 """The first word of a column's type, behind its name."""
 
 _NOT_NULL: Final = re.compile(
-    rf"""({_NAME}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s+NOT\s+NULL\b""",
+    rf"""({_NAME}|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|\s*\bNOT\s+NULL\b""",
     re.DOTALL | re.IGNORECASE,
 )
 """A quoted text, or the words that forbid nulls."""

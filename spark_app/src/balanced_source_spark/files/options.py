@@ -165,9 +165,10 @@ def check_types(read: FileReadOptions, columns: Iterable[tuple[str, Any]]) -> No
     if read.kind not in (Format.JSON, Format.CSV):
         return
     is_csv = read.kind is Format.CSV
-    remedy = "make it a STRING, or leave it out" if is_csv else "leave it out"
     for name, kind in columns:
         if (wrong := _unreadable(kind, is_csv=is_csv)) is not None:
+            is_text = is_csv or wrong.startswith(("char", "varchar"))
+            remedy = "make it a STRING, or leave it out" if is_text else "leave it out"
             raise rejected(
                 "schema",
                 f"format {read.kind} cannot read column {shown(name)} of type {wrong.upper()}:"
