@@ -405,7 +405,7 @@ def test_a_topic_that_gets_an_id_when_its_cluster_is_upgraded_is_the_same() -> N
 
 
 @pytest.mark.parametrize("topic_id", ["x", "7b9290be-f62a-4fe7-be11-fc287d93293c", "é" * 22])
-def test_a_malformed_topic_id_is_refused_before_the_history_is_read(topic_id: str) -> None:
+def test_an_invalid_id_of_a_topic_is_refused_before_the_history_is_read(topic_id: str) -> None:
     with pytest.raises(InvalidSpecError, match="kafka-topics --describe shows"):
         hybrid_given(topic_id)
 

@@ -141,7 +141,7 @@ class HybridSpec(RootModel[Annotated[list[Part], Field(min_length=FEWEST, max_le
             ),
             rule(
                 _EACH.format(_both("startAfter", _MEASURED)),
-                "startAfter cannot be changed, but for topicIds: create a new source instead",
+                "startAfter cannot be changed, except for topicIds: create a new source instead",
             ),
             rule(
                 f"self.all(p, !has(p.{CUSTOM}) || p.{CUSTOM}.connector != '{KIND}')",
