@@ -163,18 +163,26 @@ def _nothing(_: str) -> None:
     raise TransientDiscoveryError("no answer")
 
 
-def test_other_failures_are_no_answers_without_the_stream() -> None:
-    """The service does not answer for a while, and then once says that there is no stream."""
+ABSENT = NotFoundError("no such stream", scope=STREAM, is_hopeless=True)
+SILENT = TransientDiscoveryError("no answer")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [[SILENT] * 5, [ABSENT, ABSENT, SILENT], [ABSENT, ABSENT, None, SILENT, SILENT]],
+    ids=["silence", "silence between", "the stream between"],
+)
+def test_answers_without_the_stream_count_only_in_a_row(before: list[Exception | None]) -> None:
     scene = Scene()
     scene.put()
     scene.start(Start())
     scene.read(6)
     execute = scene.run.execute
-    absent = NotFoundError("no such stream", scope=STREAM, is_hopeless=True)
-    answers: list[Exception] = [*[TransientDiscoveryError("no answer")] * 5, absent]
+    answers = [*before, ABSENT]
 
     def fails(call: AsyncCall) -> object:
-        return CallFailure(answers.pop(0)) if isinstance(call, ListShards) else execute(call)
+        error = answers.pop(0) if isinstance(call, ListShards) else None
+        return execute(call) if error is None else CallFailure(error)
 
     scene.run.execute = fails
     while answers:
