@@ -6,6 +6,7 @@ server.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from balanced_source.errors import InvalidSpecError
@@ -36,6 +37,12 @@ _OBJECT: Final = re.compile(OBJECT[:-1] + r"\Z")
 def shown(text: str) -> str:
     """Returns the text as a message may quote it: short, and without control characters."""
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
+
+
+def first_of(texts: Sequence[str], limit: int, *, separator: str = ", ") -> str:
+    """Returns the first `limit` texts as a message lists them, and how many more there are."""
+    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return separator.join(texts[:limit]) + more
 
 
 def shown_value(value: object) -> str:

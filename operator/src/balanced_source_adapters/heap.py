@@ -30,6 +30,12 @@ EVERY: Final = 60.0
 and work fills the pages again."""
 
 
+def trim() -> None:
+    """Give back all pages that the allocator has free; nothing where it cannot do that."""
+    if (malloc_trim := _of_c("malloc_trim")) is not None:
+        malloc_trim(0)
+
+
 @cache
 def keep_small() -> None:
     """Share one heap, and give back free pages from now on; once per process.
@@ -41,18 +47,10 @@ def keep_small() -> None:
     threading.Thread(target=give_back, args=(stop, EVERY), name="bsrc-heap", daemon=True).start()
 
 
-def give_back(
-    stop: threading.Event, every: float, give: Callable[[], object] | None = None
-) -> None:
+def give_back(stop: threading.Event, every: float, give: Callable[[], object] = trim) -> None:
     """Give back free pages every so many seconds until told to stop."""
     while not stop.wait(every):
-        (give or trim)()
-
-
-def trim() -> None:
-    """Give back all pages that the allocator has free; nothing where it cannot do that."""
-    if (malloc_trim := _of_c("malloc_trim")) is not None:
-        malloc_trim(0)
+        give()
 
 
 @cache

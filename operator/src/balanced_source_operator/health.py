@@ -15,6 +15,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
+from balanced_source.names import first_of
 from balanced_source_operator.kube.port import KubernetesError
 
 SOON: Final = 10.0
@@ -87,9 +88,8 @@ class Health:
 def _sentence(missing: Sequence[str]) -> str:
     if not missing:
         return ""
-    more = f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
     return (
-        f"The service account may not {', '.join(missing[:_SHOWN])}{more}. Install the roles of the"
+        f"The service account may not {first_of(missing, _SHOWN)}. Install the roles of the"
         " Helm chart (rbac.create), or bind the same rules to the account; the operator checks"
         " again automatically"
     )

@@ -12,6 +12,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
+from balanced_source.names import first_of
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
@@ -178,10 +179,8 @@ class ClientErrors:
 
     def refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
         """Return the message about topics that the cluster refuses."""
-        names = sorted(topics)
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         return (
-            f"cluster {self._cluster} refuses topic {', '.join(names[:_SHOWN])}{more}"
+            f"cluster {self._cluster} refuses topic {first_of(sorted(topics), _SHOWN)}"
             f" ({self._text(error)}): grant the user Describe and Read on it, or take it out of the"
             " subscription. Other topics are read meanwhile"
         )

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final
 
+from balanced_source.names import first_of
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.doctor.namespaces import Installation
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
@@ -41,9 +42,7 @@ async def check_crd(api: ClusterApi) -> Diagnosis:
         return unknown("CRD", f"the CRD {name} may not be read: {refusal}")
     missing = list(_missing_fields(_schema(custom_resource_definition()), _schema(found), ""))
     if missing:
-        shown = ", ".join(missing[:_SHOWN]) + (
-            f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
-        )
+        shown = first_of(missing, _SHOWN)
         message = (
             f"the CRD {name} is older than this program: it lacks {shown}, and the API server drops"
             " these fields"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from balanced_source.names import shown
+from balanced_source.names import first_of, shown
 from balanced_source.secret_keys import holds_secret
 from balanced_source_operator.resources.kinds import SETTINGS_ANNOTATION
 from balanced_source_operator.spec import Application
@@ -136,9 +136,7 @@ def _shown(value: str | None) -> str:
 
 
 def _listed(changes: Iterator[str]) -> str:
-    found = list(changes)
-    more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
-    return "; ".join(found[:_MAX_NAMED]) + more
+    return first_of(list(changes), _MAX_NAMED, separator="; ")
 
 
 def _seen_from_outside(made: Mapping[str, Any], wanted: Settings) -> Iterator[str]:

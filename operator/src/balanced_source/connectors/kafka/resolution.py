@@ -22,6 +22,7 @@ from balanced_source.connectors.kafka.offsets import (
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.names import first_of
 
 Offsets = Mapping[SplitId, int]
 Chains = Mapping[SplitId, tuple[Wish, ...]]
@@ -236,16 +237,10 @@ def _why_other(
             f"topic {first.topic} of cluster {first.cluster} did not exist when the history was"
             " begun"
         )
+    topics = sorted({s.topic for s in splits})
     return (
-        f"{_listed_topics({s.topic for s in splits})} of cluster {first.cluster} was deleted and"
+        f"topic {first_of(topics, _SHOWN)} of cluster {first.cluster} was deleted and"
         " created again since the history was begun, or another cluster is read now"
-    )
-
-
-def _listed_topics(topics: Collection[str]) -> str:
-    names = sorted(topics)
-    return f"topic {', '.join(names[:_SHOWN])}" + (
-        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     )
 
 
@@ -282,9 +277,7 @@ def _foreign(topics: Sequence[str], split_id: SplitId) -> RefusedDiscoveryError:
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
-    shown = ", ".join(map(_named, names[:_SHOWN])) + (
-        f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    )
+    shown = first_of([*map(_named, names)], _SHOWN)
     return RefusedDiscoveryError(
         f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
         scope=KafkaSplitId.of(names[0]).cluster,

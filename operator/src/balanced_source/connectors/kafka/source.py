@@ -174,11 +174,7 @@ class KafkaSource(
             (split, Gap(partition=split.partition, start=split.offset)) for split in splits
         )
         texts = [topic_unread(*place, found, exists=exists) for place, found in gaps.items()]
-        more = (
-            f"{len(texts) - LISTED} more topics were deleted with records that may not have been"
-            " read"
-        )
-        return texts[:LISTED] + ([more] if len(texts) > LISTED else [])
+        return _first(texts, "more topics were deleted with records that may not have been read")
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         # A new partition begins at 0. Otherwise retention may have taken records before it was
@@ -188,24 +184,26 @@ class KafkaSource(
             (split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late
         )
         texts = [topic_begun_late(*place, found) for place, found in gaps.items()]
-        more = [f"{len(texts) - LISTED} more topics did not begin at offset 0 when they were found"]
-        return texts[:LISTED] + (more if len(texts) > LISTED else [])
+        return _first(texts, "more topics did not begin at offset 0 when they were found")
 
     def begun_elsewhere(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         if not isinstance(history := self.starting_offsets, AfterHistory):
             return []
-        other = [s for s in splits if history.is_other(s.cluster, s.topic, s.topic_id)]
-        topics = {(s.cluster, s.topic, s.topic_id) for s in other}
-        texts = [topic_of_history_recreated(*place) for place in sorted(topics, key=str)]
-        behind = [(s, history.first_unread(s.topic, s.partition)) for s in splits if s not in other]
+        topics = {(s.cluster, s.topic, s.topic_id) for s in splits}
+        other = {topic for topic in topics if history.is_other(*topic)}
+        texts = [topic_of_history_recreated(*place) for place in sorted(other, key=str)]
+        behind = [
+            (s, history.first_unread(s.topic, s.partition))
+            for s in splits
+            if (s.cluster, s.topic, s.topic_id) not in other
+        ]
         gaps = _by_topic(
             (s, Gap(partition=s.partition, start=first, end=s.offset))
             for s, first in behind
             if history.millis is None and s.topic in history.topics and s.offset > first
         )
         texts += [records_behind_history(*place, found) for place, found in gaps.items()]
-        more = [f"{len(texts) - LISTED} more topics do not begin where the history ends"]
-        return texts[:LISTED] + (more if len(texts) > LISTED else [])
+        return _first(texts, "more topics do not begin where the history ends")
 
     def recreation_advice(self) -> str:
         return "set onDataLoss to Continue"
@@ -283,6 +281,12 @@ class KafkaSource(
 
     def _find(self, name: str) -> KafkaCluster | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
+
+
+def _first(texts: list[str], more: str) -> list[str]:
+    """The first sentences, and one that says how many topics are left out."""
+    rest = [f"{len(texts) - LISTED} {more}"] if len(texts) > LISTED else []
+    return texts[:LISTED] + rest
 
 
 def _by_topic(
