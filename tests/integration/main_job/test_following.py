@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import gc
 import warnings
-from typing import Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -15,12 +17,14 @@ from balanced_source_operator.handlers import KopfFollower
 from balanced_source_operator.settings import Settings
 from support.source_scene import SourceScene as World
 from support.story.operator_process import OperatorProcess
-from testbed.control_plane import ControlPlane
+from testbed.control_plane import ADMIN, ControlPlane
 from testbed.kafka import KafkaCluster
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
 
 from .conftest import FAST
+
+DEFINITION: Final = "balancedsources.balancedsource.io"
 
 
 @pytest.mark.parametrize("namespaces", [(), ("default", "kube-system")])
@@ -70,71 +74,86 @@ def watchers_at(places: list[str]) -> list[asyncio.Task[Any]]:
     return found if is_whole else []
 
 
+class Cluster:
+    """An API server of its own, a topic, and an operator that is about to start."""
+
+    def __init__(self, kafka: KafkaCluster, folder: Path, name: str, crds: list[Path]) -> None:
+        self.stack = contextlib.ExitStack()
+        self.plane = self.stack.enter_context(ControlPlane(folder, crds=crds))
+        self.world = World(self.plane, kafka, name)
+        kafka.admin.create_topic(self.world.topic, partitions=2)
+        self.stack.callback(kafka.admin.delete_topic, self.world.topic)
+
+    def operator(self, *, user: str = ADMIN, **settings: str) -> OperatorProcess:
+        """Start the operator."""
+        started = OperatorProcess(self.plane, user=user, settings={**FAST, **settings})
+        started.start()
+        self.stack.callback(started.stop)
+        return started
+
+    def define(self) -> None:
+        """Install the definition of BalancedSources, and wait until it can be used."""
+        self.plane.apply(CHECKOUT / "crds")
+        self.plane.wait_established(DEFINITION)
+
+    def wait_assigned(self, seconds: float = 60) -> None:
+        """Wait until the operator has served the source."""
+        self.world.wait(lambda: self.world.config_map("assignment"), "an assignment", seconds)
+
+
+Make = Callable[..., Cluster]
+
+
+@pytest.fixture
+def make(
+    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Path
+) -> Iterator[Make]:
+    """Makes a cluster with further definitions beside those of the Spark operator."""
+    with contextlib.ExitStack() as stack:
+
+        def made(name: str, *crds: Path) -> Cluster:
+            cluster = Cluster(kafka, tmp_path_factory.mktemp(name), name, [spark_crds, *crds])
+            stack.enter_context(cluster.stack)
+            return cluster
+
+        yield made
+
+
 @pytest.mark.parametrize("namespaces", ["", "late"])
-def test_sources_are_served_once_their_definition_is_installed(
-    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any, namespaces: str
-) -> None:
+def test_sources_are_served_once_their_definition_is_installed(make: Make, namespaces: str) -> None:
     """With roles in namespaces, kopf looks for the definition only as it starts."""
-    with contextlib.ExitStack() as stack:
-        folder = tmp_path_factory.mktemp("late")
-        late = stack.enter_context(ControlPlane(folder, crds=[spark_crds]))
-        world = World(late, kafka, "late")
-        kafka.admin.create_topic(world.topic, partitions=2)
-        stack.callback(kafka.admin.delete_topic, world.topic)
-        operator = OperatorProcess(late, settings={**FAST, "NAMESPACES": namespaces})
-        operator.start()
-        stack.callback(operator.stop)
-        wait_until(
-            lambda: "balancedsource.io is not installed" in operator.log,
-            60,
-            "a line about the definition",
-        )
-        late.apply(CHECKOUT / "crds")
-        late.wait_established("balancedsources.balancedsource.io")
-        world.apply()
+    cluster = make("late")
+    operator = cluster.operator(NAMESPACES=namespaces)
+    wait_until(lambda: f"{DEFINITION} is not installed" in operator.log, 60, "a line about it")
+    cluster.define()
+    cluster.world.apply()
 
-        world.wait(lambda: world.config_map("assignment"), "an assignment", 60)
+    cluster.wait_assigned()
 
 
-def test_sources_are_served_once_the_operator_has_its_rights(
-    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any
-) -> None:
+def test_sources_are_served_once_the_operator_has_its_rights(make: Make) -> None:
     """By default kopf ends after a minute without rights, and hangs as it does."""
-    crds = [spark_crds, CHECKOUT / "crds"]
-    with contextlib.ExitStack() as stack:
-        plane = stack.enter_context(ControlPlane(tmp_path_factory.mktemp("refused"), crds=crds))
-        world = World(plane, kafka, "refused")
-        kafka.admin.create_topic(world.topic, partitions=2)
-        plane.create_user("powerless", [])
-        operator = OperatorProcess(plane, user="powerless", settings=FAST)
-        operator.start()
-        stack.callback(operator.stop)
-        wait_until(lambda: "Request attempt #10 failed" in operator.log, 120, "a long refusal")
-        grant = ("clusterrolebinding", "late", "--clusterrole=cluster-admin", "--user=powerless")
-        plane.kubectl("create", *grant)
-        world.apply()
+    cluster = make("refused", CHECKOUT / "crds")
+    cluster.plane.create_user("powerless", [])
+    operator = cluster.operator(user="powerless")
+    wait_until(lambda: "Request attempt #10 failed" in operator.log, 120, "a long refusal")
+    grant = ("clusterrolebinding", "late", "--clusterrole=cluster-admin", "--user=powerless")
+    cluster.plane.kubectl("create", *grant)
+    cluster.world.apply()
 
-        world.wait(lambda: world.config_map("assignment"), "an assignment", 90)
+    cluster.wait_assigned(90)
 
 
 @pytest.mark.parametrize("namespaces", ["", "again"])
 def test_sources_are_served_after_their_definition_was_deleted_and_installed_again(
-    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory, spark_crds: Any, namespaces: str
+    make: Make, namespaces: str
 ) -> None:
-    crds = [spark_crds, CHECKOUT / "crds"]
-    with contextlib.ExitStack() as stack:
-        plane = stack.enter_context(ControlPlane(tmp_path_factory.mktemp("again"), crds=crds))
-        world = World(plane, kafka, "again")
-        kafka.admin.create_topic(world.topic, partitions=2)
-        stack.callback(kafka.admin.delete_topic, world.topic)
-        operator = OperatorProcess(plane, settings={**FAST, "NAMESPACES": namespaces})
-        operator.start()
-        stack.callback(operator.stop)
-        world.apply()
-        world.wait(lambda: world.config_map("assignment"), "an assignment", 60)
-        plane.kubectl("delete", "crd", "balancedsources.balancedsource.io")
-        plane.apply(CHECKOUT / "crds")
-        plane.wait_established("balancedsources.balancedsource.io")
-        world.apply()
+    cluster = make("again", CHECKOUT / "crds")
+    cluster.operator(NAMESPACES=namespaces)
+    cluster.world.apply()
+    cluster.wait_assigned()
+    cluster.plane.kubectl("delete", "crd", DEFINITION)
+    cluster.define()
+    cluster.world.apply()
 
-        world.wait(lambda: world.source.status, "a status", 90)
+    cluster.world.wait(lambda: cluster.world.source.status, "a status", 90)

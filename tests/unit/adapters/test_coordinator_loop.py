@@ -68,6 +68,17 @@ class Scene:
         self.while_persisting()
         self.stored.append(checkpoint)
 
+    def start_with_a_slow_write(self) -> threading.Event:
+        """Start the loop, and wait until the first write is under way.
+
+        Return what lets it end.
+        """
+        is_writing, may_end = threading.Event(), threading.Event()
+        self.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
+        self.loop.start()
+        assert is_writing.wait(PATIENCE)
+        return may_end
+
     def until(self, parallelism: int, splits: int) -> Assignment:
         """The first published assignment like that."""
         while True:
@@ -101,10 +112,7 @@ def broken_once(monkeypatch: pytest.MonkeyPatch, method: str) -> Iterator[None]:
 
 
 def test_events_that_wait_for_a_slow_write_are_stored_by_one_further_write(scene: Scene) -> None:
-    is_writing, may_end = threading.Event(), threading.Event()
-    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
-    scene.loop.start()
-    assert is_writing.wait(PATIENCE)
+    may_end = scene.start_with_a_slow_write()
     for parallelism in (3, 4, 5):
         scene.loop.put(ParallelismChanged(parallelism))
     may_end.set()
@@ -118,10 +126,7 @@ def test_events_that_wait_for_a_slow_write_are_stored_by_one_further_write(scene
 def test_what_was_decided_before_an_unexpected_error_is_stored(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_writing, may_end = threading.Event(), threading.Event()
-    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
-    scene.loop.start()
-    assert is_writing.wait(PATIENCE)
+    may_end = scene.start_with_a_slow_write()
     scene.loop.put(ParallelismChanged(3))
     scene.loop.put(SourceChanged(kafka_source("c")))
     with broken_once(monkeypatch, "handle_source_change"), capture_logs() as logs:
@@ -256,10 +261,7 @@ def test_splits_of_a_former_part_are_none_of_the_part_that_the_same_turn_begins(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was decided before the switch is published after it: both wait for one write."""
-    is_writing, may_end = threading.Event(), threading.Event()
-    scene.while_persisting = lambda: (is_writing.set(), may_end.wait(PATIENCE))
-    scene.loop.start()
-    assert is_writing.wait(PATIENCE)
+    may_end = scene.start_with_a_slow_write()
 
     def switches(self: Any, _: Any) -> None:
         self.stage = "kafka"
