@@ -58,6 +58,7 @@ class Scene:
             "sparkConf": self.cluster.driver_spark_conf,
             "spark": {"jobNamespaces": [JOBS]},
             "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 5},
+            "networkPolicy": self._network_policy,
         }
         file = helm.values("install", values)
         helm(
@@ -115,6 +116,20 @@ class Scene:
             ("main", topic, p): end
             for topic in TOPICS
             for p, (_, end) in admin.offsets(topic).items()
+        }
+
+    @property
+    def _network_policy(self) -> dict[str, Any]:
+        """As for any cluster whose API server and brokers listen on other ports than most."""
+        api_server = self.cluster.control_plane.port
+        brokers = self.cluster.kafka().bootstrap.split(",")
+        jobs = {"matchLabels": {"kubernetes.io/metadata.name": JOBS}}
+        executors = {"matchLabels": {"spark-role": "executor"}}
+        return {
+            "enabled": True,
+            "apiServerPorts": [443, api_server],
+            "sourcePorts": [int(address.rpartition(":")[2]) for address in brokers],
+            "metricsFrom": [{"namespaceSelector": jobs, "podSelector": executors}],
         }
 
     @property

@@ -17,6 +17,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from e2e.node.reachability import check_reachability, enforced
 from e2e.node.scene import JOBS, SLOTS, SPLITS, SYSTEM, TOPICS, Scene
 from support.story.load import Load
 from support.story.sink import Delivery, check_delivery, rows
@@ -90,6 +91,11 @@ def main(
 def play(scene: Scene, progress: Progress) -> Outcome:
     """All acts."""
     scene.prepare()
+    with enforced(scene):
+        return _acts(scene, progress)
+
+
+def _acts(scene: Scene, progress: Progress) -> Outcome:
     scene.cluster.kafka().admin.create_topics(TOPICS)
     with progress.step("helm install, helm test"):
         scene.install()
@@ -98,6 +104,8 @@ def play(scene: Scene, progress: Progress) -> Outcome:
         scene.apply_source()
         with progress.step("kubectl apply: driver and executor start, the source is Ready"):
             scene.source.wait_adopted(parallelism=2, splits=SPLITS, timeout=_PATIENCE)
+        with progress.step("connections that the NetworkPolicy allows, and others"):
+            complaints += check_reachability(scene)
         for readers in (4, 2):
             complaints += rescale(scene, progress, readers)
         lose_driver(scene, progress)
