@@ -43,8 +43,12 @@ from balanced_source_operator.runtime.served_sources import ServedSources
 from balanced_source_operator.runtime.supervisor import Supervisor
 from balanced_source_operator.settings import Settings
 
-CONNECTIONS: Final = 50
-"""Connections for requests to the API server; watches have their own."""
+CONNECTIONS: Final = 32
+"""Connections for requests to the API server; watches have their own.
+
+The client takes the connection that has been idle longest. So all that a burst has opened stay open
+while there are a few requests a second, at some hundreds of KiB each.
+"""
 
 log = structlog.get_logger(__name__)
 
