@@ -1,22 +1,21 @@
-"""Messages as librdkafka's Python binding shows them."""
+"""Messages as librdkafka's Python binding delivers them."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from confluent_kafka import Message
 
-@dataclass(kw_only=True)
-class FakeMessage:
-    """A record; accessors are methods, as in confluent-kafka."""
 
-    key: Any = b"k"
-    value: Any = b"v"
-    topic: Any = "t"
-    partition: Any = 0
-    offset: Any = 0
-    timestamp: Any = (1, 1_700_000_000_123)
-    headers: Any = field(default=None)
+def message(**given: Any) -> Message:
+    """Return a message with these fields, which are named as those of `Message` are.
 
-    def __post_init__(self) -> None:
-        for name in ("key", "value", "topic", "partition", "offset", "timestamp", "headers"):
-            given = getattr(self, name)
-            setattr(self, name, lambda given=given: given)
+    The others are those of a record.
+    """
+    record = {
+        "key": b"k",
+        "value": b"v",
+        "topic": "t",
+        "partition": 0,
+        "offset": 0,
+        "timestamp": (1, 1_700_000_000_123),
+    }
+    return Message(**{**record, **given})

@@ -8,12 +8,7 @@ from balanced_source_spark.kafka.columns import TYPES, arrow_schema, record_batc
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.schema import spark_schema
 from balanced_source_spark.options import parse_options
-from support.messages import FakeMessage
-
-
-def chunk(messages: list[FakeMessage]) -> Chunk:
-    return Chunk(messages)  # type: ignore[arg-type]
-
+from support.messages import message
 
 EMBEDDED = {"kafka.bootstrap.servers": "b:9092", "subscribe": "t"}
 
@@ -25,12 +20,12 @@ def test_every_name_has_its_types() -> None:
 
 def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
     messages = [
-        FakeMessage(key=None, value=b"v", offset=7, headers=[("h", None)]),
-        FakeMessage(value=None, offset=8),
+        message(key=None, value=b"v", offset=7, headers=[("h", None)]),
+        message(value=None, offset=8),
     ]
 
-    every = record_batch(chunk(messages), cluster="c", columns=tuple(TYPES))
-    some = record_batch(chunk(messages), cluster="c", columns=("offset", "value"))
+    every = record_batch(Chunk(messages), cluster="c", columns=tuple(TYPES))
+    some = record_batch(Chunk(messages), cluster="c", columns=("offset", "value"))
 
     assert every.schema == arrow_schema(tuple(TYPES))
     assert every.column("headers").to_pylist() == [[{"key": "h", "value": None}], None]
@@ -41,13 +36,13 @@ def test_rows_have_exactly_the_columns_that_were_asked_for() -> None:
 
 
 def test_topics_may_differ_within_a_record_batch() -> None:
-    messages = [FakeMessage(topic="a"), FakeMessage(topic="b"), FakeMessage(topic="a")]
+    messages = [message(topic="a"), message(topic="b"), message(topic="a")]
 
-    assert record_batch(chunk(messages), cluster="c").column("topic").to_pylist() == ["a", "b", "a"]
+    assert record_batch(Chunk(messages), cluster="c").column("topic").to_pylist() == ["a", "b", "a"]
 
 
 def test_no_messages_make_an_empty_batch_with_the_same_schema() -> None:
-    assert record_batch(chunk([]), cluster="c").schema == arrow_schema(PLAIN)
+    assert record_batch(Chunk([]), cluster="c").schema == arrow_schema(PLAIN)
 
 
 def test_columns_are_chosen_in_the_given_order() -> None:

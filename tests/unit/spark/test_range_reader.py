@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, Message
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,12 +22,7 @@ from balanced_source_spark.kafka.settings import (
     ReadRefusedError,
     ReadStalledError,
 )
-from support.messages import FakeMessage
-
-
-class Message(FakeMessage):
-    def error(self) -> None:
-        return None
+from support.messages import message
 
 
 class Consumer:
@@ -57,7 +52,7 @@ class Consumer:
         self.asked.append(count)
         offsets = range(self._next, self._next + min(count, self.portion))
         self._next = offsets.stop
-        return [Message(offset=offset) for offset in offsets]
+        return [message(offset=offset) for offset in offsets]
 
 
 def batches(
@@ -88,7 +83,7 @@ def test_it_never_asks_for_more_than_is_left(monkeypatch: pytest.MonkeyPatch) ->
 
     assert read(monkeypatch, consumer, 5, 15) == list(range(5, 15))
     assert consumer.asked == [10, 7, 4, 1]
-    assert consumer.given_up == [("t", 0)], "nothing is fetched for nobody"
+    assert consumer.given_up == [("t", 0)], "nothing is fetched that no reader takes"
     assert consumer.introduced == [{"t"}]
 
 
@@ -99,21 +94,16 @@ def test_it_asks_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert consumer.asked == [CHUNK, CHUNK, 7]
 
 
-class Unreachable(FakeMessage):
-    """What librdkafka delivers while no broker answers."""
-
-    def error(self) -> KafkaError:
-        return KafkaError(KafkaError._ALL_BROKERS_DOWN, "no broker answers")
-
-
 def test_errors_of_an_absent_broker_do_not_put_off_the_end_of_patience(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    down = KafkaError(KafkaError._ALL_BROKERS_DOWN, "no broker answers")
+
     class Absent(Consumer):
         def consume(self, count: int, timeout: float) -> list[Any]:
             self.asked.append(count)
-            assert len(self.asked) < 5, "it waits for ever"
-            return [Unreachable()]
+            assert len(self.asked) < 5, "it waits without an end"
+            return [message(error=down)]
 
     with pytest.raises(ReadStalledError, match="no broker answers"):
         read(monkeypatch, Absent(portion=0), 0, 5, stall=0)
@@ -145,19 +135,19 @@ RANGES = {("t", 0): (3, 9), ("t", 1): (0, 4), ("u", 0): (5, 6)}
 """What is to be read; partition 7 is no one's."""
 
 messages = st.builds(
-    Message,
+    message,
     topic=st.sampled_from(("t", "u")),
     partition=st.sampled_from((0, 1, 7)),
     offset=st.integers(0, 12),
 )
 
 
-def one_by_one(delivered: list[list[Message]]) -> list[tuple[str, int, int]]:
+def one_by_one(delivered: list[list[Any]]) -> list[tuple[str, int, int]]:
     """What belongs to the ranges, by looking at each message for itself."""
     begins, ends = {k: r[0] for k, r in RANGES.items()}, {k: r[1] for k, r in RANGES.items()}
     taken = []
-    for message in (m for chunk in delivered for m in chunk):
-        key, offset = (message.topic(), message.partition()), message.offset()
+    for found in (m for chunk in delivered for m in chunk):
+        key, offset = (found.topic(), found.partition()), found.offset()
         if key in ends and offset >= begins[key]:
             if offset < ends[key]:
                 taken.append((*key, offset))
@@ -189,15 +179,10 @@ def test_each_range_gets_its_own_records_in_order_and_once_under_any_delivery(
     assert len(consumer.given_up) == len(set(consumer.given_up))
 
 
-class Failed(FakeMessage):
+def failed(code: int, *, offset: int = 0, partition: int = 0) -> Message:
     """An error that librdkafka delivers beside records."""
-
-    def __init__(self, code: int, *, offset: int = 0, partition: int = 0) -> None:
-        super().__init__(offset=offset, partition=partition)
-        self._error = KafkaError(code, "told by the broker")
-
-    def error(self) -> KafkaError:
-        return self._error
+    error = KafkaError(code, "told by the broker")
+    return message(error=error, offset=offset, partition=partition)
 
 
 class Faulty(Consumer):
@@ -227,14 +212,14 @@ def test_what_waiting_does_not_mend_ends_the_read(
     monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     with pytest.raises(ReadRefusedError, match="cluster c, topic t: told by the broker"):
-        read(monkeypatch, Faulty(Failed(code)), 0, 3)
+        read(monkeypatch, Faulty(failed(code)), 0, 3)
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError.LEADER_NOT_AVAILABLE])
 def test_an_error_that_passes_does_not_end_the_read(
     monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    assert read(monkeypatch, Faulty(Failed(code), Failed(code)), 0, 3) == [0, 1, 2]
+    assert read(monkeypatch, Faulty(failed(code), failed(code)), 0, 3) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -249,11 +234,11 @@ def test_an_unknown_partition_is_looked_for_once(
     monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     """A consumer that was kept knows nothing of partitions that were added since."""
-    consumer = Faulty(Failed(code))
+    consumer = Faulty(failed(code))
 
     assert read(monkeypatch, consumer, 0, 2) == [0, 1]
     assert consumer.looked_at == ["t"]
-    again = Faulty(Failed(code), Failed(code))
+    again = Faulty(failed(code), failed(code))
     with pytest.raises(ReadRefusedError, match="topic t: told by the broker"):
         read(monkeypatch, again, 0, 2)
     assert again.looked_at == ["t"]
@@ -265,39 +250,25 @@ def test_a_missing_offset_is_a_loss(monkeypatch: pytest.MonkeyPatch, code: int) 
         OffsetsLostError,
         match=r"partition 0: offset 5 does not exist any more \(told by the broker",
     ):
-        read(monkeypatch, Faulty(Failed(code)), 5, 9)
+        read(monkeypatch, Faulty(failed(code)), 5, 9)
 
 
 def test_only_the_end_of_the_range_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a compacted topic the last offsets may have no record."""
-    early = Failed(KafkaError._PARTITION_EOF, offset=1)
-    other = Failed(KafkaError._PARTITION_EOF, offset=9, partition=7)
+    early = failed(KafkaError._PARTITION_EOF, offset=1)
+    other = failed(KafkaError._PARTITION_EOF, offset=9, partition=7)
     assert read(monkeypatch, Faulty(early, other), 0, 2) == [0, 1]
 
-    at_end = Faulty(Failed(KafkaError._PARTITION_EOF, offset=2))
+    at_end = Faulty(failed(KafkaError._PARTITION_EOF, offset=2))
     assert read(monkeypatch, at_end, 0, 2) == []
     assert at_end.given_up == [("t", 0)]
 
 
 def test_a_read_that_stalls_says_what_the_broker_said_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    faulty = Faulty(*[Failed(KafkaError._TRANSPORT)] * 100)
+    faulty = Faulty(*[failed(KafkaError._TRANSPORT)] * 100)
 
     with pytest.raises(ReadStalledError, match="partition 0, 0 to 2: told by the broker"):
         read(monkeypatch, faulty, 0, 2, stall=-1.0)
-
-
-class Written(FakeMessage):
-    """A record of a leadership."""
-
-    def __init__(self, offset: int, epoch: int | None) -> None:
-        super().__init__(offset=offset)
-        self._epoch = epoch
-
-    def error(self) -> None:
-        return None
-
-    def leader_epoch(self) -> int | None:
-        return self._epoch
 
 
 @pytest.mark.parametrize(
@@ -318,7 +289,10 @@ def test_records_of_a_later_leadership_than_the_planned_one_are_not_read(
 
     class Log(Consumer):
         def consume(self, count: int, timeout: float) -> list[Any]:
-            return [Written(offset, epoch) for offset, epoch in enumerate((*epochs, 9))]
+            return [
+                message(offset=offset, **({} if epoch is None else {"leader_epoch": epoch}))
+                for offset, epoch in enumerate((*epochs, 9))
+            ]
 
     @contextmanager
     def borrowed(_: Any) -> Iterator[Consumer]:
@@ -341,10 +315,10 @@ def test_records_beside_errors_are_read(monkeypatch: pytest.MonkeyPatch) -> None
     class Mixed(Consumer):
         def consume(self, count: int, timeout: float) -> list[Any]:
             return [
-                Failed(KafkaError._TRANSPORT, offset=1),
-                Message(offset=0),
-                Failed(KafkaError._PARTITION_EOF, offset=2),
-                Message(offset=1),
+                failed(KafkaError._TRANSPORT, offset=1),
+                message(offset=0),
+                failed(KafkaError._PARTITION_EOF, offset=2),
+                message(offset=1),
             ]
 
     assert read(monkeypatch, Mixed(portion=1), 0, 2) == [0, 1]

@@ -3,16 +3,14 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import methodcaller
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
+from confluent_kafka import Message
 from pyarrow import compute
 
 from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.names import PLAIN
-
-_HEADERS: Final = methodcaller("headers")
 
 _MICROS_PER_MILLI: Final = 1000
 
@@ -70,32 +68,35 @@ def record_batch(chunk: Chunk, *, cluster: str, columns: Sequence[str] = PLAIN) 
 
 def _timestamps(chunk: Chunk) -> pa.Array:
     """Like Spark: a record without a timestamp has −1 ms."""
-    return compute.multiply(chunk.stamps[1], _MICROS_PER_MILLI).cast(TYPES["timestamp"])
+    return compute.multiply(chunk.millis, _MICROS_PER_MILLI).cast(TYPES["timestamp"])
 
 
 def _timestamp_types(chunk: Chunk) -> pa.Array:
     """Librdkafka counts 0 none, 1 created, 2 appended; Spark −1, 0, 1."""
-    return compute.subtract(chunk.stamps[0], pa.scalar(1, pa.int32()))
+    return compute.subtract(chunk.time_kinds, 1).cast(TYPES["timestampType"])
 
 
-def _bytes(name: str) -> _Maker:
-    get = methodcaller(name)
-    return lambda chunk: pa.array(chunk.each(get), pa.binary())
+def _bytes(accessor: Callable[[Message], Any]) -> _Maker:
+    return lambda chunk: pa.array(chunk.each(accessor), pa.binary())
+
+
+def _all_headers(chunk: Chunk) -> list[Any]:
+    return chunk.each(Message.headers)
 
 
 def _headers(chunk: Chunk) -> pa.Array:
     return pa.array(
         [
             [{"key": key, "value": value} for key, value in headers] if headers else None
-            for headers in chunk.each(_HEADERS)
+            for headers in _all_headers(chunk)
         ],
         TYPES["headers"],
     )
 
 
 _MAKERS: Final[Mapping[str, _Maker]] = {
-    "key": _bytes("key"),
-    "value": _bytes("value"),
+    "key": _bytes(Message.key),
+    "value": _bytes(Message.value),
     "topic": lambda chunk: chunk.topics,
     "partition": lambda chunk: chunk.partitions,
     "offset": lambda chunk: chunk.offsets,
