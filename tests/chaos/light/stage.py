@@ -307,12 +307,5 @@ def _options(world: World, brokers: Brokers, documents: Path) -> dict[str, str]:
 
 
 def _is_loss(error: str) -> bool:
-    words = (
-        "onDataLoss",
-        "failOnDataLoss",
-        "OFFSET_OUT_OF_RANGE",
-        "deleted",
-        "recreated",
-        "truncated",
-    )
-    return any(word in error for word in words)
+    """Whether an error says that it is about data loss, by what a user can do about it."""
+    return "onDataLoss" in error or "failOnDataLoss" in error

@@ -10,7 +10,12 @@ from balanced_source.connectors.kafka import KafkaCluster, OnDataLoss
 from balanced_source.host import SplitRange
 from balanced_source_spark.contract.secrets import GIVEN, NO_SECRETS
 from balanced_source_spark.kafka import task_reader as module
-from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings
+from balanced_source_spark.kafka.settings import (
+    STALL,
+    LogRewrittenError,
+    OffsetsLostError,
+    RangeReaderSettings,
+)
 from balanced_source_spark.kafka.task_reader import KafkaTaskReader
 from balanced_source_spark.partition import ReaderPartition
 from support.world import kafka_source
@@ -102,6 +107,54 @@ def test_a_refusal_is_waited_for_if_a_secret_may_change(
     scene.read(piece("c", 0), clusters=clusters)
 
     assert scene.patience == [patience]
+
+
+@pytest.mark.parametrize("identity", [None, "id"])
+@pytest.mark.parametrize(
+    ("loss", "consent"),
+    [
+        (OffsetsLostError("offset 3 does not exist any more"), "to skip them"),
+        (
+            LogRewrittenError("the log was cut", key=("t", 0), offset=3),
+            "to read the records that are available now",
+        ),
+    ],
+)
+def test_a_loss_that_must_not_be_skipped_says_how_to_continue(
+    monkeypatch: pytest.MonkeyPatch, loss: OffsetsLostError, consent: str, identity: str | None
+) -> None:
+    """A micro-batch that was planned fails again at each start: no one else says it."""
+
+    def lost(*_: Any) -> Iterator[Any]:
+        yield from ()
+        raise loss
+
+    scene = Scene(monkeypatch)
+    monkeypatch.setattr(module, "read_ranges", lost)
+
+    with pytest.raises(type(loss)) as caught:
+        scene.read(piece("c", 0, identity=identity), on_data_loss=OnDataLoss.FAIL)
+
+    assert str(caught.value) == (
+        f"{loss}. Set onDataLoss to Continue (without an operator: failOnDataLoss to false)"
+        f" {consent}"
+    )
+
+
+def test_a_log_that_was_rewritten_can_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `Continue`, what is to be skipped is read from the error."""
+    scene = Scene(monkeypatch)
+    loss = LogRewrittenError("the log was cut", key=("t", 0), offset=3)
+
+    def lost(*_: Any) -> Iterator[Any]:
+        yield from ()
+        raise loss
+
+    monkeypatch.setattr(module, "read_ranges", lost)
+    with pytest.raises(LogRewrittenError) as caught:
+        scene.read(piece("c", 0), on_data_loss=OnDataLoss.CONTINUE)
+
+    assert caught.value is loss
 
 
 @pytest.mark.parametrize(

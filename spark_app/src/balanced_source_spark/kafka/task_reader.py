@@ -17,13 +17,20 @@ from balanced_source.connectors.kafka import (
     KafkaReaderSettings,
     KafkaSplitId,
     OnDataLoss,
+    how_to_continue,
 )
 from balanced_source.host import SplitRange
 from balanced_source_spark.contract.secrets import GIVEN, QuerySecrets
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
-from balanced_source_spark.kafka.settings import STALL, RangeReaderSettings, consumer_config
+from balanced_source_spark.kafka.settings import (
+    STALL,
+    LogRewrittenError,
+    OffsetsLostError,
+    RangeReaderSettings,
+    consumer_config,
+)
 from balanced_source_spark.kafka.skipping import read_what_is_left, task_admin
 from balanced_source_spark.partition import ReaderPartition
 
@@ -75,7 +82,8 @@ class KafkaTaskReader:
     ) -> Iterator[pa.RecordBatch]:
         # Without ids there is nothing to compare, so no admin client is needed.
         if policy is OnDataLoss.FAIL and all(piece.identity is None for piece in ranges):
-            yield from read_ranges(ranges, settings)  # of a state that knows no topic ids
+            # of a state that knows no topic ids
+            yield from _with_remedy(read_ranges(ranges, settings))
             return
         admin = task_admin(self.secrets, self.client_id)
         topics = SameTopics(
@@ -84,7 +92,7 @@ class KafkaTaskReader:
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
             if policy is OnDataLoss.FAIL:
-                return read_ranges(kept, settings)
+                return _with_remedy(read_ranges(kept, settings))
             return read_what_is_left(
                 kept, settings, begins=partial(admin.begins, cluster), read=read_ranges
             )
@@ -107,3 +115,18 @@ class KafkaTaskReader:
             prefetch=self.prefetch,
             implementation=self.implementation,
         )
+
+
+def _with_remedy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Say how to continue where records are gone.
+
+    The micro-batch is in Spark's offset log, so it fails again at each start of the query, and
+    planning does not get a turn to say so.
+    """
+    try:
+        yield from batches
+    except LogRewrittenError as error:
+        remedy = how_to_continue("to read the records that are available now")
+        raise LogRewrittenError(f"{error}. {remedy}", key=error.key, offset=error.offset) from error
+    except OffsetsLostError as error:
+        raise OffsetsLostError(f"{error}. {how_to_continue('to skip them')}") from error

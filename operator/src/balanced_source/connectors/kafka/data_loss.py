@@ -192,6 +192,15 @@ def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
     )
 
 
+def how_to_continue(consent: str) -> str:
+    """Returns how the user allows that lost records are skipped.
+
+    Args:
+        consent: what that is for, such as "to read the new topic".
+    """
+    return f"Set onDataLoss to Continue (without an operator: failOnDataLoss to false) {consent}"
+
+
 def _deletion(*, exists: bool) -> str:
     return "was deleted and created again" if exists else "was deleted"
 
@@ -219,8 +228,7 @@ def _by_policy(
     """
     match policy:
         case OnDataLoss.FAIL:
-            setting = "Set onDataLoss to Continue (without an operator: failOnDataLoss to false)"
-            advice = f"{stopped}. {setting} {consent}"
+            advice = f"{stopped}. {how_to_continue(consent)}"
         case OnDataLoss.CONTINUE:
             advice = f"{consented} (onDataLoss: Continue)"
     message = f"cluster {cluster}: {loss}. {advice}"
