@@ -55,11 +55,16 @@ class Reader:
         ranges: Mapping[int, tuple[int, int]],
         topic: str | None = None,
         term: int | None = None,
+        identity: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Ranges by partition, planned under a leader epoch."""
+        """Ranges by partition, planned under a leader epoch, of the topic with an id."""
         pieces = [
             SplitRange(
-                split_id=("main", topic or self.topic, partition), start=start, end=end, term=term
+                split_id=("main", topic or self.topic, partition),
+                start=start,
+                end=end,
+                term=term,
+                identity=identity,
             )
             for partition, (start, end) in ranges.items()
         ]
@@ -70,8 +75,10 @@ class Reader:
         ranges: Mapping[int, tuple[int, int]],
         topic: str | None = None,
         term: int | None = None,
+        identity: str | None = None,
     ) -> list[dict[str, Any]]:
-        return [row for batch in self.batches(ranges, topic, term) for row in batch.to_pylist()]
+        batches = self.batches(ranges, topic, term, identity)
+        return [row for batch in batches for row in batch.to_pylist()]
 
     def offsets(self, *ranges: Mapping[int, tuple[int, int]]) -> Counter[tuple[int, int]]:
         """How often each (partition, offset) came.

@@ -357,3 +357,22 @@ def test_a_broker_that_comes_back(reader: Reader, kafka: KafkaCluster) -> None:
 
     seen.update((r["partition"], r["offset"]) for batch in reading for r in batch.to_pylist())
     assert seen == exactly({0: (0, 60_000)})
+
+
+def test_a_topic_that_was_created_again_after_changes_of_its_leader(
+    reader: Reader, kafka: KafkaCluster
+) -> None:
+    """Its leader epochs begin again, and a consumer that was kept knows greater ones."""
+    reader.produce(20)
+    kafka.kill()
+    kafka.start_node()
+    former = kafka.admin.topic_id(reader.topic)
+    assert len(reader.rows({0: (0, 20)}, identity=former)) == 20
+
+    kafka.admin.delete_topic(reader.topic)
+    kafka.admin.create_topic(reader.topic, partitions=3)
+    reader.produce(20)
+    reader.stall = 20
+
+    rows = reader.rows({0: (0, 20)}, identity=kafka.admin.topic_id(reader.topic))
+    assert [row["offset"] for row in rows] == list(range(20))

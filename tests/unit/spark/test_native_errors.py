@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka import native
+from balanced_source_spark.kafka import native, renewals
 from balanced_source_spark.kafka.pool import Pool
 from balanced_source_spark.kafka.settings import (
     LogRewrittenError,
@@ -82,7 +82,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> NativeModule:
     made = NativeModule()
     monkeypatch.setitem(sys.modules, native.MODULE, made)
     monkeypatch.setattr(native, "_pool", Pool[Any]())
-    monkeypatch.setattr(native, "_topics", {})
+    monkeypatch.setattr(renewals, "_topics", {})
     return made
 
 

@@ -59,7 +59,7 @@ def batches(
     monkeypatch: pytest.MonkeyPatch, consumer: Consumer, start: int, end: int, *, stall: float = 60
 ) -> Iterator[Any]:
     @contextmanager
-    def borrowed(_: Any) -> Iterator[Consumer]:
+    def borrowed(*_: Any) -> Iterator[Consumer]:
         yield consumer
 
     monkeypatch.setattr(range_reader, "borrowed_consumer", borrowed)
@@ -295,7 +295,7 @@ def test_records_of_a_later_leadership_than_the_planned_one_are_not_read(
             ]
 
     @contextmanager
-    def borrowed(_: Any) -> Iterator[Consumer]:
+    def borrowed(*_: Any) -> Iterator[Consumer]:
         yield Log(portion=9)
 
     monkeypatch.setattr(range_reader, "borrowed_consumer", borrowed)

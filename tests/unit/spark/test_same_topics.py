@@ -9,7 +9,8 @@ import pytest
 from balanced_source.connectors.kafka import OnDataLoss
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host import SplitRange
-from balanced_source_spark.kafka import native, same_topics
+from balanced_source_spark.kafka import same_topics
+from balanced_source_spark.kafka.renewals import renewals_of
 from balanced_source_spark.kafka.same_topics import SameTopics
 from balanced_source_spark.kafka.settings import OffsetsLostError, ReadStalledError
 from balanced_source_spark.kafka.topic_watch import Interrupt, TopicWatch
@@ -256,14 +257,12 @@ def test_ranges_of_a_previous_state_know_no_ids() -> None:
     assert cluster.asked == 0
 
 
-def test_a_native_consumer_that_is_kept_serves_no_other_topic() -> None:
+def test_a_consumer_that_is_kept_serves_no_other_topic() -> None:
     """It may hold records of the old topic at offsets that the new one has, too."""
-    before = native._renewals_of("x", [T, U])
-    assert native._renewals_of("x", [U]) == before
+    before = renewals_of("x", [T, U])
+    assert renewals_of("x", [U]) == before
     assert (
-        native._renewals_of(
-            "x", [SplitRange(split_id=T.split_id, start=0, end=1, identity="second")]
-        )
+        renewals_of("x", [SplitRange(split_id=T.split_id, start=0, end=1, identity="second")])
         == before + 1
     )
-    assert native._renewals_of("x", [U]) == before + 1
+    assert renewals_of("x", [U]) == before + 1

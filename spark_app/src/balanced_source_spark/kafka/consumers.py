@@ -63,15 +63,18 @@ _pool: Final[Pool[TaskConsumer]] = Pool()
 
 
 @contextmanager
-def borrowed_consumer(config: Mapping[str, Any]) -> Iterator[TaskConsumer]:
+def borrowed_consumer(config: Mapping[str, Any], renewals: int = 0) -> Iterator[TaskConsumer]:
     """A consumer with this configuration; kept for the next use, unless the use failed.
 
     The client id names its owner. A worker that serves many readers hands a consumer on to another
     one, see `Pool`.
+
+    Args:
+        config: of librdkafka.
+        renewals: of the cluster's topics, see `renewals_of`.
     """
-    with _pool.borrowed(
-        _key(config), lambda: _made(config), owner=config.get("client.id")
-    ) as consumer:
+    key = (_key(config), renewals)
+    with _pool.borrowed(key, lambda: _made(config), owner=config.get("client.id")) as consumer:
         yield consumer
         # A position that is kept loses rows: messages beyond the range may have been taken already.
         consumer.unassign()

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
+from balanced_source_spark.kafka.renewals import renewals_of
 from balanced_source_spark.kafka.settings import (
     LogRewrittenError,
     OffsetsLostError,
@@ -36,10 +36,6 @@ it has another reader now, or it is idle, and then fetching it again costs a few
 record arrives."""
 
 _pool: Final[Pool[Any]] = Pool(hand_on=lambda reader: reader.forget_idle(0.0))
-_topics: Final[dict[tuple[str, str], str]] = {}
-"""Cluster and topic → id of the topic that this process reads."""
-_renewals: Final[Counter[str]] = Counter()
-"""Cluster → how often one of its topics turned out to be another one."""
 _logged: Final[dict[int, float]] = {}
 
 
@@ -58,8 +54,7 @@ def read_ranges(
         for r in ranges
     ]
     try:
-        # A kept consumer may hold records of a topic that was deleted and created again since.
-        key = (*_key(settings), _renewals_of(settings.cluster, ranges))
+        key = (*_key(settings), renewals_of(settings.cluster, ranges))
         with _pool.borrowed(
             key,
             lambda: _open(module, settings),
@@ -103,21 +98,6 @@ def _tell(settings: RangeReaderSettings, reader: Any) -> None:
 def counters() -> list[Mapping[str, float]]:
     """What the readers of this process that no one uses now have counted."""
     return [reader.counters() for reader in _pool.idle()]
-
-
-def _renewals_of(cluster: str, ranges: Sequence[SplitRange]) -> int:
-    """Returns a number that grows when a topic is recreated.
-
-    A consumer that is kept holds records beyond the ranges that it has read. They may be of the old
-    topic, at offsets that the new one has, too.
-    """
-    for topic, identity in {
-        (KafkaSplitId.of(r.split_id).topic, r.identity) for r in ranges if r.identity is not None
-    }:
-        if _topics.setdefault((cluster, topic), identity) != identity:
-            _topics[cluster, topic] = identity
-            _renewals[cluster] += 1
-    return _renewals[cluster]
 
 
 def _open(module: Any, settings: RangeReaderSettings) -> Any:

@@ -20,6 +20,7 @@ from balanced_source.host import SplitRange
 from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
 from balanced_source_spark.kafka.consumers import TaskConsumer, borrowed_consumer
+from balanced_source_spark.kafka.renewals import renewals_of
 from balanced_source_spark.kafka.settings import (
     LogRewrittenError,
     OffsetsLostError,
@@ -50,7 +51,8 @@ def read_ranges(
         LogRewrittenError: a log was cut and written again after the range was planned.
         ReadStalledError: no progress for `RangeReaderSettings.stall` seconds.
     """
-    with borrowed_consumer(settings.consumer(queue_per_split=False)) as consumer:
+    renewals = renewals_of(settings.cluster, ranges)
+    with borrowed_consumer(settings.consumer(queue_per_split=False), renewals) as consumer:
         yield from _RangesInProgress(consumer, ranges, settings).batches()
 
 
