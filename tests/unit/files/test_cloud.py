@@ -63,6 +63,14 @@ def test_objects_below_a_prefix_are_listed(store: CloudStore) -> None:
         assert (file.size, file.modified % 1_000_000_000) == (5, 0)
 
 
+@pytest.mark.parametrize("after", ["a/z", "p/z", "z/inner", "zz/a"])
+def test_a_path_of_another_bucket_hides_no_object(memory: Any, after: str) -> None:
+    store = CloudStore("gs://", lambda _: memory, is_ordered=True)
+    whole = paths(store.walk("z"))
+
+    assert paths(store.walk("z", after=after)) == [path for path in whole if path > after]
+
+
 def test_an_empty_object_may_stand_for_a_folder(store: CloudStore, memory: Any) -> None:
     memory.put("in", b"")
     assert paths(store.walk("b/in")) == ["b/in", "b/in/a", "b/in/b/c", "b/in/é + %20#?"]

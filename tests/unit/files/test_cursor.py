@@ -308,3 +308,19 @@ def test_a_cursor_whose_window_was_cut_is_refused(length: int) -> None:
 
     with pytest.raises(CorruptDocumentError, match="torn entry of the window"):
         Cursor.from_json(data)
+
+
+def test_files_that_vanish_do_not_push_listed_ones_out_of_the_window(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The folder is tidied up: all but one file are deleted once they are read."""
+    monkeypatch.setattr(module, "WINDOW", 4)
+    stays, read, cursor = file("stays", 100), list[File](), Cursor()
+    for number in range(8):
+        brief = [file(f"{number}-{n}", 101) for n in range(3)]
+        found, cursor = taken_all(cursor, [stays, *brief])
+        read += found
+
+    assert read.count(stays) == 1
+    assert len(read) == 1 + 8 * 3
+    assert len(cursor.window) == 2 * module.WINDOW

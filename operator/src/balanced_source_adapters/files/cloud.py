@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.files.file_store import FileStore, not_installed
+from balanced_source_adapters.files.file_store import FileStore, not_installed, offset_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +84,7 @@ class CloudStore(FileStore):
 
     def _below(self, base: str, after: str) -> Iterator[File]:
         bucket, _, prefix = base.partition("/")
-        offset = after.removeprefix(f"{bucket}/") if self.is_ordered else ""
+        offset = offset_of(bucket, after) if self.is_ordered else ""
         for found in self._listed(base, bucket, prefix, offset):
             file = _file(bucket, found)
             if file.path > after:  # not every server takes an offset

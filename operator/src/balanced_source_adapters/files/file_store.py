@@ -56,6 +56,17 @@ class FileStore(ABC):
         """
 
 
+def offset_of(bucket: str, after: str) -> str:
+    """Return the key of a bucket after which a listing of greater paths begins; empty: list all.
+
+    Args:
+        bucket: that is listed.
+        after: a path, perhaps of another bucket, whose key says nothing about this one.
+    """
+    head = f"{bucket}/"
+    return after.removeprefix(head) if after.startswith(head) else ""
+
+
 def keys_of(name: str, secrets: SecretReader) -> Mapping[str, str]:
     """Return the content of the Secret that a source names.
 

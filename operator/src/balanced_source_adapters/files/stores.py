@@ -27,7 +27,12 @@ from balanced_source.errors import (
 from balanced_source.names import shown
 from balanced_source_adapters.files.azure import azure_store
 from balanced_source_adapters.files.cloud import ILLEGAL, RENAME, first_line
-from balanced_source_adapters.files.file_store import FileStore, keys_of, not_installed
+from balanced_source_adapters.files.file_store import (
+    FileStore,
+    keys_of,
+    not_installed,
+    offset_of,
+)
 from balanced_source_adapters.files.gcs import gcs_store
 from balanced_source_adapters.files.hdfs import hdfs_store
 
@@ -140,7 +145,7 @@ class S3Store(FileStore):
             if info.size:
                 return
         bucket, _, prefix = base.partition("/")
-        yield from self._below(bucket, prefix, after.removeprefix(f"{bucket}/") or None)
+        yield from self._below(bucket, prefix, offset_of(bucket, after) or None)
 
     def _below(self, bucket: str, prefix: str, after: str | None) -> Iterator[File]:
         import obstore

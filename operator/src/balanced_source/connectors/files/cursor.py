@@ -315,11 +315,12 @@ def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> d
         if name not in passed and seen.modified >= horizon.modified
     }
     # Files that vanished stay for a while, because a listing of a network file system may lack a
-    # file for a moment.
+    # file for a moment. They leave first: without its name, a listed file would be read again.
     if len(kept) <= 2 * WINDOW:
         return kept
-    newest = sorted(kept.items(), key=lambda item: (item[1].modified, item[0]))[-2 * WINDOW :]
-    return dict(newest)
+    listed = {_hash(file.path) for file in behind}
+    ordered = sorted(kept.items(), key=lambda item: (item[0] in listed, item[1].modified, item[0]))
+    return dict(ordered[-2 * WINDOW :])
 
 
 def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
