@@ -60,6 +60,24 @@ def test_changes_of_files_that_were_read_are_reported(
     assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1})
 
 
+@pytest.mark.parametrize(("former", "now"), [("100", "50"), ("50", "100"), ("100", "150")])
+def test_blocks_of_another_size_repeat_nothing(
+    tmp_path: Path, state: dict[str, str], former: str, now: str
+) -> None:
+    made, lines = Checkpoint(tmp_path), [str(number) for number in range(100, 300)]
+    made.write("a", lines, at=1_700_000_000)
+    made.run(**state, splitBytes=former)
+    made.write("b", ["new"], at=1_700_000_001)
+    if not state:
+        # The checkpoint alone names the blocks.
+        with pytest.raises(BalancedSourceError, match="1 files were cut into blocks of another"):
+            made.run(splitBytes=now)
+        now = former
+    made.run(**state, splitBytes=now)
+
+    assert made.lines == Counter([*lines, "new"])
+
+
 def test_a_state_that_was_used_before_is_needed_again(
     checkpoint: Checkpoint, tmp_path: Path
 ) -> None:

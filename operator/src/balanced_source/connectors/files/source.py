@@ -200,12 +200,30 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
             str(s[1]) for s, known in held.items() if is_other(listed[s].attributes(), known)
         }
         if not changed:
-            return None
+            return self._other_blocks(listed, held)
         # All blocks of the file: the new ones would be read beside those of the former state.
         blocks_of = frozenset(s for s in listed if s[1] in changed)
         if self.on_loss is OnFileLoss.FAIL:
             return Conflict(split_ids=blocks_of, refusal=_changed(sorted(changed)))
         return Conflict(split_ids=blocks_of, loss=_changes_left_out(len(changed)))
+
+    def _other_blocks(
+        self, listed: Mapping[SplitId, BlockSplit], held: Mapping[SplitId, Mapping[str, Json]]
+    ) -> Conflict | None:
+        """Return the conflict of files that are cut into other blocks than before.
+
+        Bytes would be read twice, or not at all.
+        """
+        cut = sorted(
+            {
+                str(s[1])
+                for s, known in held.items()
+                if known.get(STOP, listed[s].stop) != listed[s].stop
+            }
+        )
+        if self.may_repeat or not cut:
+            return None
+        return Conflict(split_ids=frozenset(s for s in listed if s[1] in cut), refusal=_cut(cut))
 
     def reader_settings(self) -> Mapping[str, Any]:
         settings = FileReaderSettings(
@@ -326,6 +344,14 @@ def _changed(paths: Sequence[str]) -> str:
         f"{len(paths)} files were changed after they were listed, such as"
         f" {', '.join(paths[:SHOWN])}. Write changes under new names, or set onLoss: Skip to"
         " continue with what was read of the former files"
+    )
+
+
+def _cut(paths: Sequence[str]) -> str:
+    return (
+        f"{len(paths)} files were cut into blocks of another size before, such as"
+        f" {', '.join(paths[:SHOWN])}. Set splitBytes and the format as they were when the query"
+        " first read these files"
     )
 
 
