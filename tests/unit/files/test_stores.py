@@ -345,3 +345,9 @@ def test_the_region_of_a_queue_is_that_of_its_host(
     assert [one["region_name"] for one in made] == [expected] * 2
     assert {one["endpoint_url"] for one in made} == {queue.removesuffix("/1/q")}
     assert credentials == [("AKIA", "hidden", "t")]
+
+
+def test_a_file_in_the_place_of_a_folder_means_that_what_was_in_it_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "day").write_text("no folder any more")
+
+    assert LocalStore().stat(str(tmp_path / "day" / "a")) is None

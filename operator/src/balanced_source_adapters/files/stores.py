@@ -70,8 +70,8 @@ class LocalStore(FileStore):
     def stat(self, path: str) -> File | None:
         try:
             status = os.stat(path)  # noqa: PTH116 - as above
-        except FileNotFoundError:
-            return None
+        except (FileNotFoundError, NotADirectoryError):
+            return None  # a file may have taken the place of its folder
         return File(status.st_mtime_ns, path, status.st_size)
 
     def open(self, path: str) -> "pyarrow.NativeFile":
