@@ -17,6 +17,7 @@ from balanced_source_spark.kafka import native
 from chaos.checker import broker_log
 from chaos.full.source import NATIVE_IMAGE, PYTHON_IMAGE, Plan, Source
 from chaos.light.brokers import Brokers, Undo
+from chaos.stable_ends import stable_ends
 from support.story.operator_process import OperatorProcess
 from testbed.cache import Cache
 from testbed.cluster import ProcessCluster
@@ -61,8 +62,6 @@ _START: Final = 1500.0
 _PART: Final = 240.0
 """Seconds that a part may take to start again."""
 _ATTEMPTS: Final = 3
-_TRANSACTIONS: Final = 45.0
-"""Seconds in which transactions of producers end that are alive."""
 _RATE: Final = 60
 _PREFILL: Final = 200
 _BATCH: Final = 1500
@@ -226,35 +225,10 @@ class Stack:
             for name, load in source.loads.items():
                 ids = broker_log.topic_ids(self.brokers[name].bootstrap, load.topics)
                 for topic in load.topics:
-                    for partition, end in self._stable_ends(name, topic).items():
+                    admin = self.brokers[name].admin
+                    for partition, end in stable_ends(admin, name, topic, tell=self.tell).items():
                         found[name, topic, partition] = ids[topic], end
         return found
-
-    def _stable_ends(self, name: str, topic: str) -> dict[int, int]:
-        """Return how far committed records can be read.
-
-        An unclean election may leave a transaction that no one ends (KIP-664): no reader of
-        committed records gets past it.
-        """
-        admin, stable = self.brokers[name].admin, dict[int, int]()
-
-        def are_closed() -> bool:
-            stable.update(admin.stable_ends(topic))
-            return not held()
-
-        def held() -> dict[int, int]:
-            ends = admin.offsets(topic)
-            return {p: end for p, (_, end) in ends.items() if stable.get(p, -1) < end}
-
-        with contextlib.suppress(DeadlineError):
-            wait_until(are_closed, _TRANSACTIONS, "transactions to end", interval=1)
-            return stable
-        for partition, end in held().items():
-            self.tell(
-                f"a transaction of {name}/{topic}/{partition} hangs at {stable[partition]}; the log"
-                f" ends at {end}"
-            )
-        return stable
 
     def start_batch(self, seed: int) -> None:
         """Start a source that ends, for one schedule."""

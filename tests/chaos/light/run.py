@@ -18,6 +18,7 @@ from chaos.light.load import Load
 from chaos.light.losses import LOSSES
 from chaos.light.stage import kafka_stage
 from chaos.light.zygote import Zygote
+from chaos.stable_ends import stable_ends
 from chaos.world import Fault, Schedule
 from testbed.errors import DeadlineError, TestbedError
 from testbed.waiting import wait_until
@@ -216,7 +217,7 @@ def _wait_for_the_end(scene: Scene, tell: Tell) -> bool:
     tell("heal and read the rest")
     scene.stage.wants_driver, scene.stage.wants_operator = True, not scene.stage.world.is_embedded
     (scene.stage.folder / "crash.json").unlink(missing_ok=True)
-    ends = {} if scene.stage.world.is_bounded else _ends(scene)
+    ends = {} if scene.stage.world.is_bounded else _ends(scene, tell)
     while not _is_done(scene, ends):
         if not _moves(scene):
             # perhaps other schedules disturb the brokers: they must not while it has its last
@@ -225,7 +226,7 @@ def _wait_for_the_end(scene: Scene, tell: Tell) -> bool:
                 moves = _moves(scene)
             if not (moves or scene.stage.world.is_bounded):
                 # An election among brokers that others disturb may have cut logs since.
-                ends = _ends(scene)
+                ends = _ends(scene, tell)
             if not (moves or _is_done(scene, ends)):
                 return False
     return True
@@ -254,18 +255,20 @@ def _is_done(scene: Scene, ends: dict[tuple[str, str, int], tuple[str, int]]) ->
     )
 
 
-def _ends(scene: Scene) -> dict[tuple[str, str, int], tuple[str, int]]:
+def _ends(scene: Scene, tell: Tell) -> dict[tuple[str, str, int], tuple[str, int]]:
     with scene.steady(*scene.loads):
-        return {split: end for name in scene.loads for split, end in _ends_of(scene, name).items()}
+        return {
+            split: end for name in scene.loads for split, end in _ends_of(scene, name, tell).items()
+        }
 
 
-def _ends_of(scene: Scene, name: str) -> dict[tuple[str, str, int], tuple[str, int]]:
+def _ends_of(scene: Scene, name: str, tell: Tell) -> dict[tuple[str, str, int], tuple[str, int]]:
     topics, cluster = scene.loads[name].topics, scene.brokers[name]
     ids, named = broker_log.topic_ids(cluster.bootstrap, topics), scene.stage.world.name_of(name)
     return {
         (named, t, p): (ids[t], end)
         for t in topics
-        for p, (_, end) in cluster.admin.offsets(t).items()
+        for p, end in stable_ends(cluster.admin, name, t, tell=tell).items()
     }
 
 
