@@ -104,7 +104,9 @@ def splitter(read: FileReadOptions) -> Callable[[bytes], Sequence[bytes] | None]
     separator, quote, escape = (mark.encode() for mark in (read.separator, read.quote, read.escape))
     # A byte that ends lines stands for a quote that is not set: no line has it.
     mark, between = re.escape(quote or b"\n"), re.escape(separator)
-    bare, within = rb"([^%b%b]*)" % (mark, between), rb"((?:[^%b]|%b%b)*)" % (mark, mark, mark)
+    # Quotes are doubled only where no escape character is set.
+    doubled = b"" if escape else rb"|%b%b" % (mark, mark)
+    bare, within = rb"([^%b%b]*)" % (mark, between), rb"((?:[^%b]%b)*)" % (mark, doubled)
     value = re.compile(rb"(?:%b%b%b|%b)(%b|$)" % (mark, within, mark, bare, between), re.DOTALL)
 
     def split(line: bytes) -> Sequence[bytes] | None:
