@@ -457,6 +457,14 @@ HOSTS = {
 }
 """Examples of a host that knows of other hosts; software of all versions reads them."""
 
+QUIET = {
+    "journal-record": replace(RECORD, read_up_to={T[1]: 1700000000000}),
+    "stream-offset": replace(
+        OFFSET, journal=replace(OFFSET.journal, read_up_to={T[1]: 1700000000000})
+    ),
+}
+"""Examples of a source with a split that had nothing more at a known time."""
+
 FURTHER = {
     "-full": FULL,
     "-undiscovered": UNDISCOVERED,
@@ -464,6 +472,7 @@ FURTHER = {
     "-behind": BEHIND,
     "-held": HELD,
     "-paused": PAUSED,
+    "-quiet": QUIET,
     "-pulled": PULLED,
     "-called": CALLED,
     "-idle": IDLE,

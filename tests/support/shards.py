@@ -209,7 +209,10 @@ class StreamInMemory:
             f"{name} {begin + len(found)} {created}" if known.is_open or left or found else None
         )
         return Batch(
-            tuple(found), following, (left[-1].arrived - found[-1].arrived) // 1000 if left else 0
+            tuple(found),
+            following,
+            (left[-1].arrived - found[-1].arrived) // 1000 if left else 0,
+            self.now,
         )
 
 

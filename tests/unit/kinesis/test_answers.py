@@ -147,7 +147,12 @@ def test_records_have_the_time_of_their_arrival_in_microseconds(
     }
     service = Service(
         get_records=[
-            {"Records": [record], "NextShardIterator": "next", "MillisBehindLatest": 3},
+            {
+                "Records": [record],
+                "NextShardIterator": "next",
+                "MillisBehindLatest": 3,
+                "ResponseMetadata": {"HTTPHeaders": {"date": "Thu, 01 Jan 2026 12:00:00 GMT"}},
+            },
             {"Records": []},
         ]
     )
@@ -160,8 +165,9 @@ def test_records_have_the_time_of_their_arrival_in_microseconds(
         (Record("orders", "s0", 12, "k", b"v", NOON_MILLIS * 1000),),
         "next",
         3,
+        NOON_MILLIS - 500,
     )
-    assert tuple(last) == ((), None, None)
+    assert tuple(last) == ((), None, None, None)
     assert service.asked == [
         {"ShardIterator": "it", "Limit": 10},
         {"ShardIterator": "next", "Limit": 10},

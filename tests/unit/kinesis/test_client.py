@@ -199,7 +199,9 @@ def test_a_lag_that_the_service_does_not_report_is_unknown(
     """Neither 0 nor a former number."""
     asked = client(monkeypatch, Service(Records=[], NextShardIterator="next", **told))
 
-    assert asked.records("orders", "shardId-000000000000", "now", 10) == ((), "next", behind)
+    answer = asked.records("orders", "shardId-000000000000", "now", 10)
+
+    assert answer == ((), "next", behind, None)
 
 
 def test_a_missing_stream_may_be_called_after_a_sequence_number(

@@ -55,6 +55,7 @@ from balanced_source.api.split_reader import (
 )
 from balanced_source.api.splits import (
     IDENTITY,
+    READ_UP_TO,
     STOP,
     BoundedSplit,
     Json,
@@ -80,6 +81,7 @@ __all__ = [
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "OLDEST_CONTRACT",
+    "READ_UP_TO",
     "SPLIT_REQUEST",
     "STOP",
     "AsyncCall",

@@ -61,6 +61,12 @@ STOP: Final = "stop"
 """Attribute of a bounded split: its stopping position. Every connector calls it so."""
 
 
+READ_UP_TO: Final = "readUpTo"
+"""Attribute of a split that is read with a journal: the time of the server, in milliseconds since
+the epoch, at which nothing was behind its position, and nothing before it was missing. A reader may
+say it in its snapshots. As long as the split stays at its position, later tasks get it back."""
+
+
 IDENTITY: Final = "id"
 """Attribute of a split: what tells it from a former one of the same id, e.g. of a topic that was
 deleted and recreated. Text; absent where there is no such thing. Every connector calls it so."""

@@ -46,6 +46,8 @@ class JournalRecord:
             `balanced_source.api.SourceReader.millis_behind`.
         times: how far in time each split is, in milliseconds since the epoch: the newest time that
             was read, or the time of what was kept back; only where splits are aligned.
+        read_up_to: splits that did not move → see `balanced_source.api.READ_UP_TO`; only what is
+            new.
     """
 
     key: RecordKey
@@ -56,6 +58,7 @@ class JournalRecord:
     records: int = 0
     behind: Mapping[SplitId, int] = field(default_factory=dict)
     times: Mapping[SplitId, int] = field(default_factory=dict)
+    read_up_to: Mapping[SplitId, int] = field(default_factory=dict)
 
 
 Targets: TypeAlias = Mapping[SplitId, Position]
@@ -109,6 +112,8 @@ class JournalPoint:
         held: splits that are not read in this micro-batch, because the source has others under
             their ids now, or none.
         pause: what waits for slower splits; None: splits are not aligned.
+        read_up_to: splits → see `balanced_source.api.READ_UP_TO`; of their positions before this
+            micro-batch.
     """
 
     journal: str
@@ -118,6 +123,7 @@ class JournalPoint:
     finished: frozenset[SplitId] = frozenset()
     held: frozenset[SplitId] = frozenset()
     pause: Pause | None = None
+    read_up_to: Mapping[SplitId, int] = field(default_factory=dict)
 
     @property
     def left_out(self) -> frozenset[SplitId]:
@@ -138,6 +144,8 @@ def point_to_json(point: JournalPoint) -> Json:
         **({"held": columns.encode_ids(point.held)} if point.held else {}),
         # A release that does not know it reads on as if nothing were aligned.
         **({"pause": _pause_to_json(point.pause)} if point.pause is not None else {}),
+        # A release that does not know it cannot tell a quiet split from one that lost records.
+        **({"readUpTo": columns.encode_map(point.read_up_to)} if point.read_up_to else {}),
     }
 
 
@@ -164,6 +172,7 @@ def point_from_json(data: Any) -> JournalPoint:
         finished=columns.decode_ids(data["finished"]),
         held=columns.decode_ids(data["held"]) if "held" in data else frozenset(),
         pause=_pause_from_json(data["pause"]) if "pause" in data else None,
+        read_up_to=_whole_numbers(data, "readUpTo"),
     )
 
 
@@ -178,6 +187,7 @@ def encode(record: JournalRecord, *, source: str) -> str:
         "records": record.records,
         **({"behind": columns.encode_map(record.behind)} if record.behind else {}),
         **({"times": columns.encode_map(record.times)} if record.times else {}),
+        **({"readUpTo": columns.encode_map(record.read_up_to)} if record.read_up_to else {}),
     }
     return envelope.encode(KIND, source, body)
 
@@ -208,6 +218,7 @@ def _from_body(body: Any) -> JournalRecord:
         records=int(body["records"]),
         behind=_whole_numbers(body, "behind"),
         times=_whole_numbers(body, "times"),
+        read_up_to=_whole_numbers(body, "readUpTo"),
     )
 
 

@@ -120,7 +120,10 @@ def _kept_journal(
     point: JournalPoint | None, split_ids: AbstractSet[SplitId]
 ) -> JournalPoint | None:
     """What stays true of a journal: a split that starts again is not finished."""
-    return None if point is None else replace(point, finished=point.finished & split_ids)
+    if point is None:
+        return None
+    read_up_to = {s: time for s, time in point.read_up_to.items() if s in split_ids}
+    return replace(point, finished=point.finished & split_ids, read_up_to=read_up_to)
 
 
 def _goes_on(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> bool:

@@ -8,9 +8,11 @@ as a replay needs it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from balanced_source.api import STOP, Json, Position, SplitId
+from balanced_source.api import READ_UP_TO, STOP, Json, Position, SourceSplit, SplitId
 from balanced_source.documents.journal import (
     FetchLimits,
     JournalPoint,
@@ -21,6 +23,9 @@ from balanced_source.documents.journal import (
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journal import folded
+
+STEP: Final = 600_000
+"""Milliseconds after which it is noted again that a split has nothing more: each note is stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,24 @@ class Share:
                 f" {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
             )
 
+    def quiet(self, splits: Iterable[SourceSplit]) -> dict[SplitId, int]:
+        """Return when splits that stayed where they are had nothing more, where that is news."""
+        found = {split.split_id: split.attributes().get(READ_UP_TO) for split in splits}
+        return {
+            s: time
+            for s, time in sorted(found.items())
+            if isinstance(time, int)
+            and time - self.attributes.get(s, {}).get(READ_UP_TO, 0) >= STEP
+        }
+
+
+def stops_of(record: JournalRecord) -> dict[SplitId, Position]:
+    """Return where splits stop when a sealed range is read again.
+
+    One that finished ends by itself.
+    """
+    return {s: end for s, end in record.ends.items() if s not in record.finished}
+
 
 def shares(end: StreamOffset) -> tuple[Share, ...]:
     """Return one share per reader, or none at all if there is nothing to read."""
@@ -94,8 +117,23 @@ def delivered(end: StreamOffset, records: Iterable[JournalRecord]) -> StreamOffs
         return end
     found = list(records)
     done = frozenset[SplitId]().union(*(record.finished for record in found))
-    point = replace(end.journal, finished=end.journal.finished | done)
+    point = replace(
+        end.journal,
+        finished=end.journal.finished | done,
+        read_up_to=_read_up_to(end.journal, found, done),
+    )
     return replace(end, positions=folded(end.positions, found), journal=point)
+
+
+def _read_up_to(
+    point: JournalPoint, records: Iterable[JournalRecord], done: AbstractSet[SplitId]
+) -> dict[SplitId, int]:
+    """Return until when each split had nothing behind its position; not of one that has moved."""
+    found, moved = dict(point.read_up_to), set(done)
+    for record in records:
+        found.update(record.read_up_to)
+        moved.update(record.ends)
+    return {s: time for s, time in found.items() if s not in moved}
 
 
 def caught_up(end: StreamOffset, records: Iterable[JournalRecord]) -> frozenset[SplitId]:
@@ -147,10 +185,15 @@ def has_progress(records: Iterable[JournalRecord]) -> bool:
 
 def next_end(base: StreamOffset, point: JournalPoint) -> StreamOffset:
     """Return the end of the micro-batch that begins at `base`."""
-    finished = base.journal.finished if base.journal is not None else frozenset()
+    former = base.journal
+    finished = former.finished if former is not None else frozenset()
     return replace(
         base,
-        journal=replace(point, finished=finished | _stopped(base)),
+        journal=replace(
+            point,
+            finished=finished | _stopped(base),
+            read_up_to=former.read_up_to if former is not None else {},
+        ),
         # Ranges cannot be cut between readers while no one knows where they end.
         max_records_per_reader=None,
     )
@@ -180,6 +223,12 @@ def _is_there(targets: Targets | None, split_id: SplitId, position: Position) ->
     return targets is not None and (position or 0) >= (targets.get(split_id) or 0)
 
 
+def _attributes(end: StreamOffset, point: JournalPoint, split_id: SplitId) -> Mapping[str, Json]:
+    known = end.attributes.get(split_id, {})
+    time = point.read_up_to.get(split_id)
+    return known if time is None else {**known, READ_UP_TO: time}
+
+
 def _share(end: StreamOffset, point: JournalPoint, reader: int, splits: Sequence[SplitId]) -> Share:
     targets = point.targets
     return Share(
@@ -188,6 +237,6 @@ def _share(end: StreamOffset, point: JournalPoint, reader: int, splits: Sequence
         limits=point.limits,
         starts={s: end.positions[s] for s in sorted(splits)},
         targets=None if targets is None else {s: targets[s] for s in sorted(splits)},
-        attributes={s: end.attributes[s] for s in sorted(splits) if s in end.attributes},
+        attributes={s: known for s in sorted(splits) if (known := _attributes(end, point, s))},
         beyond=point.pause.beyond if point.pause is not None else None,
     )

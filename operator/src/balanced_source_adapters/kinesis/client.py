@@ -110,11 +110,13 @@ class Batch(NamedTuple):
         iterator: to continue with; None at the end of a closed shard.
         behind: how far these records are behind the newest, in milliseconds; 0 if there are no more
             now; None: unknown.
+        now: time of the server, in milliseconds since the epoch; None: unknown.
     """
 
     records: tuple[Record, ...]
     iterator: str | None
     behind: int | None
+    now: int | None = None
 
 
 class Summary(NamedTuple):
@@ -205,7 +207,12 @@ class KinesisClient:
             stream, lambda client: client.get_records(ShardIterator=iterator, Limit=limit)
         )
         found = tuple(_record(stream, shard, record) for record in answer["Records"])
-        return Batch(found, answer.get("NextShardIterator"), answer.get("MillisBehindLatest"))
+        return Batch(
+            found,
+            answer.get("NextShardIterator"),
+            answer.get("MillisBehindLatest"),
+            _date(answer),
+        )
 
     def _listed(self, stream: str) -> Iterator[Mapping[str, Any]]:
         question: dict[str, Any] = self._named(stream)
@@ -432,6 +439,11 @@ def _millis(time: dt.datetime) -> int:
 
 def _server_time(answer: Mapping[str, Any]) -> int:
     """Time of the server's clock, in whole seconds: no record that came later is before it."""
-    text = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
-    time = parsedate_to_datetime(text) if text else dt.datetime.now(dt.UTC).replace(microsecond=0)
-    return _millis(time)
+    time = _date(answer)
+    return _millis(dt.datetime.now(dt.UTC).replace(microsecond=0)) if time is None else time
+
+
+def _date(answer: Mapping[str, Any]) -> int | None:
+    """Time of the server's clock in milliseconds; None if the answer does not have it."""
+    text = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    return _millis(parsedate_to_datetime(text)) if text else None

@@ -4,7 +4,7 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from balanced_source.api import (
@@ -40,6 +40,10 @@ more."""
 
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
+
+
+SHORTEST_RETENTION: Final = 24 * 60 * 60 * 1000
+"""Milliseconds for which each stream keeps records at least."""
 
 
 class ShardClient(Protocol):
@@ -80,10 +84,12 @@ class Fetches:
     Attributes:
         tips: splits whose available records were all fetched.
         newest: split → its newest fetch.
+        read_up_to: split → position, and when it had nothing more; see `ShardSplit.read_up_to`.
     """
 
     tips: set[SplitId] = field(default_factory=set)
     newest: dict[SplitId, FetchedUpTo] = field(default_factory=dict)
+    read_up_to: dict[SplitId, tuple[int, int]] = field(default_factory=dict)
 
     def note(self, split: ShardSplit, arrived: int | None, behind: int | None) -> None:
         """Note the newest fetch of a split; see `FetchedUpTo`."""
@@ -96,6 +102,7 @@ class Fetches:
         """Forget a split that this reader was given, or has lost."""
         self.tips.discard(split_id)
         self.newest.pop(split_id, None)
+        self.read_up_to.pop(split_id, None)
 
 
 @dataclass(slots=True)
@@ -264,7 +271,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             return
         summary = self._checked_summary(split)
         tip = self._shared.tip(reading.key, split.offset)
-        reading.is_whole = self._clock() - tip < (summary.retention or 0) / 1000
+        reading.is_whole = self._clock() - tip < (summary.retention or 0) / 1000 or (
+            _was_empty(split, summary)
+        )
         reading.is_late = not split.offset and not reading.is_whole and _is_late(split, summary)
         # The iterator begins with the record that was read last: its return proves that none is
         # missing.
@@ -310,6 +319,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         is_sure = reading.is_whole or (reading.former is None and not reading.is_late)
         if batch.behind == 0 and is_sure:
             self._shared.note_tip(reading.key, reading.split.offset, now)
+            if batch.now is not None:
+                self._fetches.read_up_to[split.split_id] = reading.split.offset, batch.now
         records = [record for record in found if record.sequence < split.stop]
         if len(records) < len(found) or (found and reading.split.is_finished):
             is_over = True
@@ -358,6 +369,14 @@ def _is_late(split: ShardSplit, summary: Summary) -> bool:
     if split.found is None or summary.retention is None:
         return False
     return split.found < summary.now - summary.retention
+
+
+def _was_empty(split: ShardSplit, summary: Summary) -> bool:
+    """Whether the shard had nothing behind the position so lately that nothing can have expired."""
+    if split.read_up_to is None or summary.retention is None:
+        return False
+    # The retention may have been shorter since.
+    return summary.now - split.read_up_to < min(summary.retention, SHORTEST_RETENTION)
 
 
 def _begun_late(split: ShardSplit) -> str:
@@ -446,7 +465,11 @@ class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
         return ShardState(split)
 
     def to_split(self, split_id: SplitId, state: ShardState) -> ShardSplit:
-        return state.split
+        position, time = self._fetches.read_up_to.get(split_id, (None, None))
+        # Only if all is emitted that was fetched before.
+        return (
+            replace(state.split, read_up_to=time) if position == state.split.offset else state.split
+        )
 
 
 def threaded(

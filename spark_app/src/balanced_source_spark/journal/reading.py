@@ -271,6 +271,7 @@ class Reading:
         # replay.
         check_moves(starts, moved)
         self._check_unmoved(moved)
+        unmoved = self._left.difference(moved)
         return JournalRecord(
             key=self._share.key,
             # Only of splits that moved: a replay need not open the others.
@@ -286,6 +287,9 @@ class Reading:
                 if s in self._left
             },
             times=self._times.known(),
+            read_up_to=self._share.quiet(
+                split for split in self._reader.snapshot_state(1) if split.split_id in unmoved
+            ),
         )
 
     def check_exact(self) -> None:
@@ -472,14 +476,6 @@ def _loss(reading: Reading, record: JournalRecord) -> str:
         f" {record.key.number} are gone at the source since reader {record.key.reader} sealed them,"
         f" and are skipped. They are among {shown}"
     )
-
-
-def stops_of(record: JournalRecord) -> dict[SplitId, Position]:
-    """Return where splits stop when a sealed range is read again.
-
-    One that finished ends by itself.
-    """
-    return {s: end for s, end in record.ends.items() if s not in record.finished}
 
 
 def _is_caught_up(reading: Reading, silence: float, patience: float) -> bool:

@@ -14,12 +14,12 @@ from balanced_source.api import Position, SplitId
 from balanced_source.documents.journal import JournalRecord, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journal import Attempt, run
-from balanced_source.host.journaling import Share
+from balanced_source.host.journaling import Share, stops_of
 from balanced_source_spark.contract.checked_tasks import checked_half
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.mistakes import attributed
 from balanced_source_spark.contract.readers import ReadersHalf
-from balanced_source_spark.journal.reading import Reading, fetch, read_again, stops_of
+from balanced_source_spark.journal.reading import Reading, fetch, read_again
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
 

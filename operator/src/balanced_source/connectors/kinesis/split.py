@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
-from balanced_source.api import IDENTITY, STOP, BoundedSplit, Position, SplitId
+from balanced_source.api import IDENTITY, READ_UP_TO, STOP, BoundedSplit, Position, SplitId
 
 END: Final = 10**129
 """Position behind the last record of a closed shard: larger than any sequence number, which has 129
@@ -30,6 +30,8 @@ class ShardSplit(BoundedSplit):
         found: when the service was asked where reading starts, in milliseconds since the epoch by
             its clock; None: unknown.
         created: what tells the stream from a former one with its name; None: unknown.
+        read_up_to: when the shard had nothing behind `offset`, and nothing before it was missing,
+            in milliseconds since the epoch by the clock of the service; None: unknown.
         stop: first position that is not read; `END` if the shard is read as long as it gets
             records.
     """
@@ -41,6 +43,7 @@ class ShardSplit(BoundedSplit):
     sequence: int | None = None
     found: int | None = None
     created: str | None = None
+    read_up_to: int | None = None
     stop: int = END
 
     @property
@@ -56,11 +59,14 @@ class ShardSplit(BoundedSplit):
         return self.stop
 
     def at(self, position: Position) -> Self:
-        return replace(self, offset=int(position or 0))
+        offset = int(position or 0)
+        # It is of a position: behind another one records may be missing.
+        read_up_to = self.read_up_to if offset == self.offset else None
+        return replace(self, offset=offset, read_up_to=read_up_to)
 
     def from_its_oldest(self) -> Self:
         """Return the split from the oldest record that is retained."""
-        return replace(self, offset=0, time=None, sequence=None)
+        return replace(self, offset=0, time=None, sequence=None, read_up_to=None)
 
     def attributes(self) -> Mapping[str, Any]:
         known = {
@@ -68,6 +74,7 @@ class ShardSplit(BoundedSplit):
             _TIME: self.time,
             _SEQUENCE: self.sequence,
             _FOUND: self.found,
+            READ_UP_TO: self.read_up_to,
         }
         return {
             STOP: self.stop,
@@ -89,5 +96,6 @@ def split_of(split_id: SplitId, position: Position, attributes: Mapping[str, Any
         sequence=attributes.get(_SEQUENCE),
         found=attributes.get(_FOUND),
         created=attributes.get(IDENTITY),
+        read_up_to=attributes.get(READ_UP_TO),
         stop=int(attributes.get(STOP, END)),
     )
