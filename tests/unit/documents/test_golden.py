@@ -39,6 +39,7 @@ from support.golden import (
     PAUSED,
     PIPELINE,
     PULLED,
+    QUIET,
     RECORD,
     REMOVED,
     RETAINING,
@@ -178,6 +179,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("stream-offset", 7, ""): OFFSET,
     ("stream-offset", 7, "-held"): HELD["stream-offset"],
     ("stream-offset", 7, "-paused"): PAUSED["stream-offset"],
+    ("stream-offset", 7, "-quiet"): QUIET["stream-offset"],
     ("stream-offset", 7, "-full"): FULL["stream-offset"],
     ("journal-record", 1, ""): RECORD,
     ("journal-record", 1, "-full"): FULL["journal-record"],
@@ -213,6 +215,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("enumerator-state", 4, "-removed"): REMOVED["enumerator-state"],
     ("journal-record", 1, "-behind"): BEHIND["journal-record"],
     ("journal-record", 1, "-paused"): PAUSED["journal-record"],
+    ("journal-record", 1, "-quiet"): QUIET["journal-record"],
 }
 """What each file says, whole: kind, version and file → value."""
 

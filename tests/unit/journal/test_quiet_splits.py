@@ -34,7 +34,7 @@ def test_a_split_that_has_moved_or_ended_has_none() -> None:
     assert after(moved) == {}
 
 
-def test_a_split_that_another_assignment_begins_anew_has_none() -> None:
+def test_a_split_that_another_assignment_begins_again_has_none() -> None:
     assignment = Assignment(
         lineage="l",
         epoch=2,

@@ -124,7 +124,7 @@ def test_a_shard_that_is_quiet_for_longer_than_the_retention(records: int, reten
 
 
 @pytest.mark.parametrize("records", [0, 1])
-def test_a_quiet_shard_that_nobody_reads_for_longer_than_the_retention(records: int) -> None:
+def test_a_quiet_shard_that_no_one_reads_for_longer_than_the_retention(records: int) -> None:
     """Records may have come and expired."""
     readers = Readers()
     for _ in range(records):
