@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from balanced_source.connectors.files import (
+    PAGE,
     WHOLE_EVERY,
     WINDOW,
     Cursor,
@@ -148,13 +149,19 @@ def test_a_message_about_a_deleted_object_is_done(scene: Scene) -> None:
     assert scene.queue.messages == {}
 
 
-def test_a_full_window_asks_for_a_listing(scene: Scene) -> None:
-    window = {number: Seen(100 * SECOND, 1) for number in range(WINDOW)}
+@pytest.mark.parametrize(
+    ("names", "listings"), [(WINDOW, 1), (2 * WINDOW - PAGE, 1), (2 * WINDOW - PAGE + 1, 2)]
+)
+def test_a_window_without_room_for_another_look_asks_for_a_listing(
+    scene: Scene, names: int, listings: int
+) -> None:
+    """A listing may leave `WINDOW` names in it: if that asked for the next one, all would list."""
+    window = {number: Seen(100 * SECOND, 1) for number in range(names)}
     scene.cursor = Cursor(horizon=Key(0, ""), window=window).to_json()
 
     scene.look()
 
-    assert scene.store.listings == 2
+    assert scene.store.listings == listings
 
 
 def test_a_driver_of_a_former_release_knows_the_call_without_a_queue() -> None:

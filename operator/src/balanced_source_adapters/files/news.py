@@ -49,8 +49,9 @@ class News:
         self._queue = self._queue or self._opened(call.store, call.queue, self._secrets)
         self._delete(call, self._queue)
         self._looks += 1
-        # Between listings every file stays in the window by name, which is bounded.
-        is_full = len(Cursor.from_json(call.cursor).window) >= WINDOW
+        # Between listings every file stays in the window by name, which has room for twice as many
+        # as a listing leaves in it.
+        is_full = len(Cursor.from_json(call.cursor).window) > 2 * WINDOW - PAGE
         if call.cursor is None or is_full or self._looks % WHOLE_EVERY == 1:
             return None
         notices = self._queue.receive()
