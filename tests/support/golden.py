@@ -421,14 +421,10 @@ assert OFFSET.journal is not None
 HELD = {"stream-offset": replace(OFFSET, journal=replace(OFFSET.journal, held=frozenset({T[1]})))}
 """Examples of a source of which a split is not read, because it was deleted or created again."""
 
+_PAUSE = Pause(beyond=MIN_WATERMARK, splits=frozenset({T[1]}))
 PAUSED = {
     "journal-record": replace(RECORD, times={T[1]: 1700000000123, T[3]: -1}),
-    "stream-offset": replace(
-        OFFSET,
-        journal=replace(
-            OFFSET.journal, pause=Pause(beyond=MIN_WATERMARK, splits=frozenset({T[1]}))
-        ),
-    ),
+    "stream-offset": replace(OFFSET, journal=replace(OFFSET.journal, pause=_PAUSE)),
 }
 """Examples of a source whose splits are aligned by the times that its readers tell."""
 
@@ -465,6 +461,9 @@ QUIET = {
 }
 """Examples of a source with a split that had nothing more at a known time."""
 
+SKIPPING = {"journal-record": replace(RECORD, gaps={T[1]: 2})}
+"""An example of a reader that has skipped what had expired."""
+
 FURTHER = {
     "-full": FULL,
     "-undiscovered": UNDISCOVERED,
@@ -473,6 +472,7 @@ FURTHER = {
     "-held": HELD,
     "-paused": PAUSED,
     "-quiet": QUIET,
+    "-skipping": SKIPPING,
     "-pulled": PULLED,
     "-called": CALLED,
     "-idle": IDLE,

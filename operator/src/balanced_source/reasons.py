@@ -113,6 +113,15 @@ class Reason(ExplainedReason):
         ),
         "The message names them. To read such a file, write it again under a new name.",
     )
+    RECORDS_SKIPPED = (
+        "RecordsSkipped",
+        ReasonKind.LOSS,
+        "Records were gone before they were read. The source's policy skips them.",
+        (
+            "The logs of driver and executors say of which splits. Lengthen the retention of the"
+            " source, or let more readers read."
+        ),
+    )
     SPLITS_LOST = (
         "SplitsLost",
         ReasonKind.LOSS,

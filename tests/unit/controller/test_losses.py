@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem
+from balanced_source.connectors.files import SKIPPED_BLOCKS
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.documents.report import SKIPPED_GAPS
 from balanced_source.errors import ConnectorError
+from balanced_source.reasons import Reason
 from balanced_source_operator.contract.half import NO_LOSSES, Losses, OperatorHalf, half_of
 from balanced_source_operator.controller import losses
 from balanced_source_operator.controller.losses import counted_losses
@@ -48,6 +51,28 @@ def test_a_connector_gets_the_sum_of_the_numbers_of_all_hosts(
 
     assert counted_losses("tapes", [first, other, make_report()]) == lost
     assert half.asked == [{"torn": 5, "bent": 1}]
+
+
+@pytest.mark.parametrize(("gaps", "times"), [(1, "once"), (3, "3 times")])
+def test_gaps_that_tasks_have_skipped_are_a_loss_of_any_connector(
+    monkeypatch: pytest.MonkeyPatch, gaps: int, times: str
+) -> None:
+    own = Problem(reason=KafkaReason.OFFSETS_SKIPPED, message="5 frames are torn")
+    use(monkeypatch, Losses(records=5, problems=(own,)))
+
+    found = counted_losses("tapes", [make_report(metrics={SKIPPED_GAPS: gaps})])
+
+    assert found.records == 5
+    assert [p.reason for p in found.problems] == [own.reason, Reason.RECORDS_SKIPPED]
+    assert f"gone before they were read, {times}, and were skipped" in found.problems[1].message
+
+
+def test_blocks_of_files_that_were_left_out_are_a_loss() -> None:
+    (problem,) = counted_losses("files", [make_report(metrics={SKIPPED_BLOCKS: 2})]).problems
+
+    assert problem.reason == Reason.SPLITS_SKIPPED
+    assert problem.message.startswith("2 blocks of files were changed or deleted")
+    assert counted_losses("files", [make_report(metrics={"skew": 1})]) == NO_LOSSES
 
 
 def test_without_numbers_no_cluster_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ from support.golden import (
     RECORD,
     REMOVED,
     RETAINING,
+    SKIPPING,
     SPARING,
     STATE,
     UNDISCOVERED,
@@ -216,6 +217,7 @@ EXPECTED: dict[tuple[str, int, str], Any] = {
     ("journal-record", 1, "-behind"): BEHIND["journal-record"],
     ("journal-record", 1, "-paused"): PAUSED["journal-record"],
     ("journal-record", 1, "-quiet"): QUIET["journal-record"],
+    ("journal-record", 1, "-skipping"): SKIPPING["journal-record"],
 }
 """What each file says, whole: kind, version and file → value."""
 

@@ -14,7 +14,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.host.journaling import delivered, next_end, shares
 from balanced_source.testing.inline_fetchers import InlineFetchers
-from balanced_source_adapters.kinesis.client import Record
+from balanced_source_adapters.kinesis.client import BadPositionError, Record
 from balanced_source_adapters.kinesis.reader import Fetches, KinesisReader, ShardReader
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.reading import Reading
@@ -68,6 +68,7 @@ class Readers:
     on_loss: OnShardLoss = OnShardLoss.FAIL
     stream: StreamInMemory = field(default_factory=StreamInMemory)
     found: list[int] = field(default_factory=list)
+    gaps: list[Mapping[SplitId, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.stream.retention = DAY
@@ -90,6 +91,7 @@ class Readers:
                 self.found.extend(map(int, batch.column("data").to_pylist()))
         record = decode(encode(record, source="s"), source="s", key=record.key)
         self.offset = delivered(end, [record])
+        self.gaps.append(record.gaps)
         return self.found
 
     def idle(self, millis: int) -> None:
@@ -190,3 +192,41 @@ def test_a_split_that_starts_again_has_no_note() -> None:
     assert split.at(5) == split
     assert split.at(6) == replace(split, offset=6, read_up_to=None)
     assert split.from_its_oldest().read_up_to is None
+
+
+def test_a_gap_that_was_skipped_is_sealed_with_the_first_record_behind_it() -> None:
+    readers = Readers(on_loss=OnShardLoss.CONTINUE)
+    readers.stream.put("key")
+    readers.read()
+    readers.stream.put("key")
+    readers.stream.age(2 * DAY)
+    readers.read()
+    readers.stream.put("key")
+
+    assert readers.read() == [0, 2]
+    readers.stream.put("key")
+    assert readers.read() == [0, 2, 3]
+    assert readers.gaps == [{}, {}, {SHARD: 1}, {}]
+
+
+def test_a_gap_is_sealed_although_nothing_is_behind_it_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To the next reader the shard looks quiet."""
+    readers = Readers(on_loss=OnShardLoss.CONTINUE)
+    readers.stream.put("key")
+    readers.read()
+    readers.stream.age(2 * DAY)
+    give = readers.stream.iterator
+
+    def iterator(split: ShardSplit) -> str:
+        if split.offset:
+            raise BadPositionError("no such record", scope=STREAM)
+        return give(split)
+
+    monkeypatch.setattr(readers.stream, "iterator", iterator)
+    assert readers.read() == [0]
+    readers.stream.put("key")
+
+    assert readers.read() == [0, 1]
+    assert readers.gaps == [{}, {SHARD: 1}, {}]

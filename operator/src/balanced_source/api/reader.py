@@ -180,6 +180,16 @@ class SourceReader(ABC, Generic[T, SplitT]):
         """
         return {}
 
+    def skipped_gaps(self) -> Mapping[SplitId, int]:
+        """Return how often records of each split were gone, and were skipped.
+
+        Since this reader was created. Only for gaps that the user accepts: others end the read.
+        A task seals these numbers with what it has read, and the source's status shows their sum.
+        Splits without a gap are left out. A gap may count twice if it is met again, never not at
+        all.
+        """
+        return {}
+
     def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
         """Called when `snapshot_state(checkpoint_id)` is durable.
 

@@ -48,6 +48,8 @@ class JournalRecord:
             was read, or the time of what was kept back; only where splits are aligned.
         read_up_to: splits that did not move → see `balanced_source.api.READ_UP_TO`; only what is
             new.
+        gaps: split → how often records of it were gone and were skipped, see
+            `balanced_source.api.SourceReader.skipped_gaps`.
     """
 
     key: RecordKey
@@ -59,6 +61,7 @@ class JournalRecord:
     behind: Mapping[SplitId, int] = field(default_factory=dict)
     times: Mapping[SplitId, int] = field(default_factory=dict)
     read_up_to: Mapping[SplitId, int] = field(default_factory=dict)
+    gaps: Mapping[SplitId, int] = field(default_factory=dict)
 
 
 Targets: TypeAlias = Mapping[SplitId, Position]
@@ -188,6 +191,7 @@ def encode(record: JournalRecord, *, source: str) -> str:
         **({"behind": columns.encode_map(record.behind)} if record.behind else {}),
         **({"times": columns.encode_map(record.times)} if record.times else {}),
         **({"readUpTo": columns.encode_map(record.read_up_to)} if record.read_up_to else {}),
+        **({"gaps": columns.encode_map(record.gaps)} if record.gaps else {}),
     }
     return envelope.encode(KIND, source, body)
 
@@ -219,6 +223,7 @@ def _from_body(body: Any) -> JournalRecord:
         behind=_whole_numbers(body, "behind"),
         times=_whole_numbers(body, "times"),
         read_up_to=_whole_numbers(body, "readUpTo"),
+        gaps=_whole_numbers(body, "gaps"),
     )
 
 

@@ -15,6 +15,10 @@ UNREAD: Final = "unread"
 reads. `lag` is without them, so it stays small while an overloaded source reads ever larger
 micro-batches."""
 
+SKIPPED_GAPS: Final = "skippedGaps"
+"""Metric: how often records were gone before they were read, and were skipped; since the driver
+started. For sources that do not know how many records that were. Absent while it is 0."""
+
 MILLIS_BEHIND: Final = "millisBehind"
 """Metric: milliseconds by which the slowest split is behind its newest record, for sources that do
 not count records. Absent while that of any split is unknown."""

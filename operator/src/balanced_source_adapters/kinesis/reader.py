@@ -3,6 +3,7 @@
 import datetime as dt
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
@@ -85,11 +86,13 @@ class Fetches:
         tips: splits whose available records were all fetched.
         newest: split → its newest fetch.
         read_up_to: split → position, and when it had nothing more; see `ShardSplit.read_up_to`.
+        gaps: split → how often records of it had expired, and were skipped.
     """
 
     tips: set[SplitId] = field(default_factory=set)
     newest: dict[SplitId, FetchedUpTo] = field(default_factory=dict)
     read_up_to: dict[SplitId, tuple[int, int]] = field(default_factory=dict)
+    gaps: Counter[SplitId] = field(default_factory=Counter)
 
     def note(self, split: ShardSplit, arrived: int | None, behind: int | None) -> None:
         """Note the newest fetch of a split; see `FetchedUpTo`."""
@@ -355,6 +358,7 @@ class ShardReader(SplitReader[Record, ShardSplit]):
                 scope=split.stream,
             ) from error
         log.warning(text)
+        self._fetches.gaps[split.split_id] += 1
 
 
 def _former_gone(split: ShardSplit, error: Exception | None = None) -> str:
@@ -460,6 +464,9 @@ class KinesisReader(SourceReaderBase[Record, Record, ShardSplit, ShardState]):
         }
         found = {s: self._states[s].millis_behind(fetched) for s, fetched in newest.items()}
         return {s: millis for s, millis in found.items() if millis is not None}
+
+    def skipped_gaps(self) -> Mapping[SplitId, int]:
+        return dict(self._fetches.gaps)
 
     def initialized_state(self, split: ShardSplit) -> ShardState:
         return ShardState(split)

@@ -1,8 +1,11 @@
 """What the drivers of a source have counted as lost, in the words of its connector."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from balanced_source.documents.report import HostReport
+from balanced_source.api import Problem
+from balanced_source.documents.report import SKIPPED_GAPS, HostReport
+from balanced_source.reasons import Reason
 from balanced_source_operator.contract.blame import blamed
 from balanced_source_operator.contract.half import NO_LOSSES, Losses, half_of
 
@@ -20,7 +23,22 @@ def counted_losses(kind: str, reports: Iterable[HostReport]) -> Losses:
         found: object = half_of(kind).losses(numbers)
         if not isinstance(found, Losses):
             raise TypeError(f"losses returned a {type(found).__name__}, and Losses were expected")
+        return _with_gaps(found, numbers.get(SKIPPED_GAPS, 0))
+
+
+def _with_gaps(found: Losses, gaps: int) -> Losses:
+    """Return what was lost, with the gaps that any kind of source may report."""
+    if not gaps:
         return found
+    times = "once" if gaps == 1 else f"{gaps} times"
+    problem = Problem(
+        reason=Reason.RECORDS_SKIPPED,
+        message=(
+            f"records were gone before they were read, {times}, and were skipped, as the source's"
+            " policy allows. The driver's log names the splits"
+        ),
+    )
+    return replace(found, problems=(*found.problems, problem))
 
 
 def _added_up(reports: Iterable[HostReport]) -> Mapping[str, int]:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from balanced_source.api import SecretReader, Source
+from balanced_source.api import Problem, SecretReader, Source
 from balanced_source.connectors.files import (
+    SKIPPED_BLOCKS,
     FilesSource,
     Format,
     Store,
@@ -15,8 +16,15 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source.reasons import Reason
 from balanced_source_operator.contract.addresses import check_endpoint
-from balanced_source_operator.contract.half import Common, OperatorHalf, Texts
+from balanced_source_operator.contract.half import (
+    NO_LOSSES,
+    Common,
+    Losses,
+    OperatorHalf,
+    Texts,
+)
 from balanced_source_operator.files.spec import (
     WORDS,
     AzureStoreSpec,
@@ -47,6 +55,16 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
         if spec.azure is not None:
             check_endpoint(spec.azure.endpoint, field=f"{field}.azure.endpoint")
         return _source(spec, field=field)
+
+    def losses(self, numbers: Mapping[str, int]) -> Losses:
+        """Return the blocks that planning has left out, as ``onLoss: Skip`` allows."""
+        if not (skipped := numbers.get(SKIPPED_BLOCKS, 0)):
+            return NO_LOSSES
+        message = (
+            f"{skipped} blocks of files were changed or deleted after they were listed, and are not"
+            " read (onLoss: Skip)"
+        )
+        return Losses(problems=(Problem(reason=Reason.SPLITS_SKIPPED, message=message),))
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
         # an operator never infers

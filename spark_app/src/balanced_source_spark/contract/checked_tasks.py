@@ -147,6 +147,7 @@ _RESULTS: Final[Mapping[str, Callable[[object], None]]] = MappingProxyType(
         "snapshot_state": _check_splits,
         "snapshot_split": _check_split,
         "millis_behind": _check_table,
+        "skipped_gaps": _check_table,
     }
 )
 """Methods of a reader whose results a task works with → what checks the result."""

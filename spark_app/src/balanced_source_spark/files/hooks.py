@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.files import (
+    SKIPPED_BLOCKS,
     File,
     FileReaderSettings,
     Format,
@@ -96,7 +97,7 @@ class FilesHooks(PlannerHooks):
         self._context.check_problems()
 
     def numbers(self) -> Mapping[str, int]:
-        return {"skippedBlocks": self._skipped} if self._skipped else {}
+        return {SKIPPED_BLOCKS: self._skipped} if self._skipped else {}
 
     def _check_columns(self) -> None:
         """Check that the query reads the columns that the enumerator state keeps.

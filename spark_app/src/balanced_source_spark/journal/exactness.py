@@ -99,6 +99,22 @@ def check_emitted(split_id: SplitId, before: Position, now: Position) -> None:
         )
 
 
+def checked_gaps(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
+    """Return `SourceReader.skipped_gaps`.
+
+    Raises:
+        ContractViolationError: a number is not a whole one above 0.
+    """
+    gaps = reader.skipped_gaps()
+    for split_id, count in gaps.items():
+        if type(count) is not int or count < 1:
+            raise ContractViolationError(
+                f"skipped_gaps of the reader returned {count!r} for split {split_id}: return whole"
+                " numbers, and leave out splits without a gap"
+            )
+    return gaps
+
+
 def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     """Return `SourceReader.millis_behind`.
 

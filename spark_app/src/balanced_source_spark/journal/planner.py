@@ -40,6 +40,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
+from balanced_source_spark.journal.gaps import GapCounter
 from balanced_source_spark.journal.offset_log import CommitOrder, check_logged
 from balanced_source_spark.journal_options import JournalOptions
 from balanced_source_spark.options import Options
@@ -94,6 +95,7 @@ class JournalPlanner(StreamPlanner):
         self._is_found = False
         self._folded: tuple[tuple[str, int], StreamOffset] | None = None
         self._is_active = True
+        self._gaps = GapCounter()
         self._planned_at = float("-inf")
         self._planned: JournalPoint | None = None
         self._moved_at = self._begun_at = time.monotonic()
@@ -261,6 +263,7 @@ class JournalPlanner(StreamPlanner):
         self, logged: StreamOffset, found: StreamOffset, records: Sequence[JournalRecord]
     ) -> None:
         self._is_active = has_progress(records)
+        self._gaps.note(records)
         if self._pauses is not None:
             self._pauses.note(logged, records, now=time.monotonic())
         if found.positions != logged.positions:
@@ -271,6 +274,9 @@ class JournalPlanner(StreamPlanner):
                 self._set_problem(_OLDER, None)
         behind = millis_behind(logged, records, is_continued=self._hooks.is_continued)
         self._note(logged, found, self._ends_now(found), behind, is_read=True)
+
+    def _hook_numbers(self) -> Mapping[str, int]:
+        return {**super()._hook_numbers(), **self._gaps.numbers()}
 
     def _find(self, point: JournalPoint, *, is_needed: bool = False) -> bool:
         """Find the journal of the checkpoint, once per process.

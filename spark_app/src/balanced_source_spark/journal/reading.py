@@ -32,6 +32,7 @@ from balanced_source_spark.journal.exactness import (
     check_forward,
     check_known,
     check_moves,
+    checked_gaps,
     checked_millis,
     checked_split,
 )
@@ -287,6 +288,8 @@ class Reading:
                 if s in self._left
             },
             times=self._times.known(),
+            # Also of splits that did not move: what comes next may look as if nothing were missing.
+            gaps=dict(sorted(checked_gaps(self._reader).items())),
             read_up_to=self._share.quiet(
                 split for split in self._reader.snapshot_state(1) if split.split_id in unmoved
             ),

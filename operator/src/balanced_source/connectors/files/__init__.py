@@ -23,6 +23,7 @@ from balanced_source.connectors.files.places import (
 )
 from balanced_source.connectors.files.settings import (
     KIND,
+    SKIPPED_BLOCKS,
     FileReaderSettings,
     OnFileLoss,
     Store,
@@ -47,6 +48,7 @@ __all__ = [
     "LATE",
     "PAGE",
     "SCOPE",
+    "SKIPPED_BLOCKS",
     "SPLIT_BYTES",
     "WHOLE_EVERY",
     "WINDOW",

@@ -17,6 +17,10 @@ KIND: Final = "files"
 """Key of these settings among those of an assignment."""
 
 
+SKIPPED_BLOCKS: Final = "skippedBlocks"
+"""Number in the report: blocks of files that planning has left out, see `OnFileLoss.SKIP`."""
+
+
 class OnFileLoss(enum.StrEnum):
     """What happens when a file changed, vanished or came too late."""
 
