@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from balanced_source.documents.report import SKIPPED_GAPS
 from balanced_source.errors import FatalProblemError, ForeignJournalError, JournalError
 from balanced_source_spark.journal_stores.folder import FolderJournal
 from support.journal_query import JournalQuery, Make
-from support.tapes import Shelf, TapeHalf, shelf
+from support.tapes import Shelf, TapeHalf, TapeSourceReader, shelf
 
 
 def labelled() -> Shelf:
@@ -125,3 +126,20 @@ def test_a_replay_waits_for_a_journal_that_does_not_answer_and_then_says_so(
     monkeypatch.setattr(FolderJournal, "newest", silent)
     with pytest.raises(JournalError, match=r"the store is away\. No micro-batch begins"):
         query.start()
+
+
+def test_gaps_that_tasks_have_skipped_are_counted_once_they_are_folded(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps = {("shelf", "tape-0"): 1}
+    monkeypatch.setattr(TapeSourceReader, "skipped_gaps", lambda _: gaps)
+    query = make(TapeHalf(shelf(length=4)), parallelism=1)
+    query.trigger()
+    assert query.planner._hook_numbers() == {}
+
+    gaps = {}
+    query.read_all()
+
+    assert query.planner._hook_numbers() == {SKIPPED_GAPS: 1}
+    query.restart()
+    assert query.planner._hook_numbers() == {}, "since the driver started"
