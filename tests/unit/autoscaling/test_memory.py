@@ -63,3 +63,14 @@ def test_a_split_that_went_back_begins_a_new_measurement() -> None:
 
     assert not after.continues(before)
     assert AutoscalerMemory().observed(before).observed(after).samples == (after,)
+
+
+@pytest.mark.parametrize(("unread", "times"), [(0, (0.0, 5.0)), (1, (0.0,))])
+def test_a_report_within_a_micro_batch_says_nothing_new_however_little_is_unread(
+    unread: int, times: tuple[float, ...]
+) -> None:
+    """An idle source, in contrast, has truly read nothing in that time."""
+    before = replace(sample(0.0), unread=unread)
+    memory = AutoscalerMemory().observed(before).observed(replace(before, at=5.0))
+
+    assert tuple(each.at for each in memory.samples) == times

@@ -12,6 +12,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_operator.cli import app
 from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
+from balanced_source_operator.doctor.examine import is_healthy
 from balanced_source_operator.doctor.finding import as_text
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.kube.rights import NEEDED
@@ -400,6 +401,13 @@ def test_without_a_kubeconfig_the_command_says_what_to_set(
     assert (text.exit_code, as_json.exit_code) == (1, 1)
     assert "ERROR    cluster: ApiServerUnreachable" in text.stdout
     assert [found["fault"] for found in json.loads(as_json.stdout)] == ["ApiServerUnreachable"]
+
+
+@pytest.mark.parametrize(("worst", "is_fine"), [(Level.ERROR, False), (Level.UNKNOWN, True)])
+def test_one_fault_among_checks_that_pass_is_enough(worst: Level, *, is_fine: bool) -> None:
+    """A check that was not possible is no fault: rights may be missing to the user alone."""
+    found = [Diagnosis(check="CRD"), Diagnosis(check="rights", level=worst)]
+    assert is_healthy(found) == is_fine
 
 
 def test_a_fault_is_printed_with_its_remedy() -> None:

@@ -31,6 +31,12 @@ def test_a_split_ends_where_the_broker_says_and_at_most_at_its_stop() -> None:
     assert look(HELD, known) == Look(ends={A: 9, B: 7, C: 9})
 
 
+def test_a_split_under_a_known_leadership_ends_at_its_stop_too() -> None:
+    known = {s: SplitEnd(end=9, identity="first", term=4) for s in (A, B)}
+
+    assert look(HELD, known) == Look(ends={A: 9, B: 7}, terms={A: 4, B: 4})
+
+
 def test_the_end_of_another_split_with_the_same_id_is_ignored() -> None:
     known = {s: SplitEnd(end=9, identity="second") for s in (A, B, C)}
 

@@ -23,6 +23,7 @@ def manifest(
     parallelism: int = 4,
     secrets: tuple[str, ...] = (),
     is_bounded: bool = False,
+    max_failures: int | None = None,
     **application: Any,
 ) -> dict[str, Any]:
     spec = make_spec(application={**spec_json()["application"], **application})
@@ -34,6 +35,7 @@ def manifest(
         secrets=secrets,
         conf={"spark.x": "1"},
         is_bounded=is_bounded,
+        max_failures=max_failures,
     )
 
 
@@ -228,6 +230,14 @@ def test_a_query_that_ends_is_not_started_again() -> None:
     assert manifest(pipeline=pipeline)["spec"]["restartPolicy"]["type"] == "OnFailure"
     assert manifest(is_bounded=True)["spec"]["restartPolicy"]["type"] == "OnFailure"
     assert manifest()["spec"]["restartPolicy"]["type"] == "Always"
+
+
+@pytest.mark.parametrize(("max_failures", "restarts"), [(1, 0), (3, 2)])
+def test_the_last_failure_that_is_allowed_is_not_followed_by_a_restart(
+    max_failures: int, restarts: int
+) -> None:
+    policy = manifest(max_failures=max_failures)["spec"]["restartPolicy"]
+    assert (policy["type"], policy["onFailureRetries"]) == ("OnFailure", restarts)
 
 
 def test_everything_is_owned_by_the_source() -> None:
