@@ -260,3 +260,22 @@ def test_heavy_splits_are_cut_to_the_ceiling_and_all_others_stay() -> None:
     assert table.clipped(70) is table
     assert table.heavier_than(19) == [3, 1, 2]
     assert table.loads([0, 1, 0, 1, 2], 3) == [30, 120, 5]
+
+
+@pytest.mark.parametrize(
+    ("weights", "owners", "best"),
+    [((5, 6, 8), (1, 0, 1), 11), ((7, 6, 6), (1, 0, 1), 12)],
+    ids=["a gift", "a swap"],
+)
+def test_what_readers_above_their_share_cannot_give_is_mended_split_by_split(
+    weights: tuple[int, ...], owners: tuple[int, ...], best: int
+) -> None:
+    ids = split_ids(3)
+    placement = Placement(
+        parallelism=2,
+        owners=dict(zip(ids, owners, strict=True)),
+        weights=dict(zip(ids, map(float, weights), strict=True)),
+        may_move=True,
+    )
+
+    assert largest(placement, answer(placement)) == best

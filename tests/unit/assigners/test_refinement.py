@@ -92,6 +92,13 @@ def test_the_first_step_is_taken_with_the_best_partner(case: list[tuple[int, int
         assert min(largest) >= max(before)
 
 
+def test_a_swap_with_a_fuller_partner_is_taken_where_it_evens_out_more() -> None:
+    weights, owners = [5, 5, 4, 2, 3], [0, 0, 1, 2, 2]
+
+    step = next(Refinement(held(weights, owners, 3), ceiling=HUGE, goal=0).steps())
+    assert sorted(loads(weights, after(owners, step), 3)) == [4, 7, 8]
+
+
 def between(
     weights: Sequence[int], owners: Sequence[int], fullest: int, partner: int
 ) -> tuple[list[int], list[int], int]:

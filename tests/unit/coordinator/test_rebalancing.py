@@ -143,6 +143,19 @@ def test_drift_is_followed_once_it_has_lasted() -> None:
     assert (reading.owners, reading.stage.epoch) == (after, epoch), "balanced, so it stays"
 
 
+def test_drift_moves_nothing_while_a_rebalance_is_due() -> None:
+    """The rebalance waits for the first listing of a new operator, and moves splits by itself."""
+    reading = Reading(source(RebalanceMode.DRIFT, min_interval=600.0))
+    before = reading.owners
+    reading.stage.operator_starts()
+
+    reading.asks(1).passes(3600)
+    assert reading.owners == before
+    reading.stage.discovers()
+    assert reading.imbalance < 1.2
+    assert "LoadsDrifted" not in reading.stage.facts
+
+
 def test_drift_rebalances_in_small_steps_if_moves_are_limited() -> None:
     reading = Reading(source(RebalanceMode.DRIFT, min_interval=600.0, max_moves=1)).passes(1500)
     before = reading.owners

@@ -195,6 +195,18 @@ def test_of_splits_that_come_back_only_unread_ones_are_read_again() -> None:
     assert context.state.retained == {unread.split_id}
 
 
+def test_splits_of_a_former_part_that_come_back_are_stored() -> None:
+    """Another operator would not know of them, and their records would never be read."""
+    enumerator = in_second_part(leftovers=0, pending=1)
+    before = enumerator.snapshot_state()
+    back = former(enumerator, 1, at=1)
+
+    enumerator.add_splits_back([back], 0)
+
+    assert before.leftovers == {}
+    assert enumerator.snapshot_state().leftovers == {back.split_id: back}
+
+
 @pytest.mark.parametrize("has_registered", [True, False])
 def test_a_lost_state_continues_with_the_part_that_readers_hold(*, has_registered: bool) -> None:
     """Splits of the first part that readers still keep were read."""

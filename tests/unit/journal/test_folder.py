@@ -97,6 +97,28 @@ def test_a_record_is_durable_before_anything_acts_on_it(
     assert [name in names for names in durable] == [True]
 
 
+def test_the_content_of_a_record_is_durable_before_its_name(
+    journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that survives a loss of power without its content would be half a record."""
+    durable: set[tuple[int, int]] = set()
+    were_durable: list[bool] = []
+    link = os.link
+
+    def state(of: int | Path) -> tuple[int, int]:
+        found = os.stat(of)
+        return found.st_ino, found.st_size
+
+    def linked(source: Path, target: Path) -> None:
+        were_durable.append(state(source) in durable)
+        link(source, target)
+
+    monkeypatch.setattr(os, "fsync", lambda number: durable.add(state(number)))
+    monkeypatch.setattr(os, "link", linked)
+    assert journal.seal(RECORD) is SealResult.SEALED
+    assert were_durable == [True]
+
+
 def test_a_name_that_cannot_be_made_durable_is_a_failure(
     journal: FolderJournal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
