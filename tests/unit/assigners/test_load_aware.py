@@ -112,6 +112,19 @@ def test_the_order_of_the_input_does_not_matter(placement: Placement, seed: int)
     assert place(ASSIGNER, placement) == place(ASSIGNER, shuffled(placement, seed))
 
 
+def test_which_of_two_equal_splits_moves_does_not_depend_on_the_order_of_owners() -> None:
+    ids = split_ids(3)
+    placement = Placement(
+        parallelism=2,
+        owners=dict(zip(ids, (1, 0, 1), strict=True)),
+        weights=dict(zip(ids, (4.0, 1.0, 4.0), strict=True)),
+        may_move=True,
+    )
+    backwards = replace(placement, owners=dict(reversed(placement.owners.items())))
+
+    assert place(ASSIGNER, backwards) == place(ASSIGNER, placement)
+
+
 @settings(max_examples=100, deadline=None)
 @given(placements())
 def test_once_balanced_nothing_moves(placement: Placement) -> None:

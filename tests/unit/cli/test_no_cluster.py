@@ -69,3 +69,13 @@ def test_one_of_several_files_is_enough(folder: Path, monkeypatch: pytest.Monkey
 
     assert result.exit_code == 2
     assert "cannot be used: " in result.stderr
+
+
+def test_a_kubeconfig_that_cannot_be_used_says_why(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "config").write_text("{}")
+    monkeypatch.setenv("KUBECONFIG", str(folder / "config"))
+    result = run("rebalance", "orders")
+
+    assert "Expected key current-context" in result.stderr

@@ -14,7 +14,7 @@ import pytest
 from balanced_source.api import STOP, AsyncCall, CallFailure, SourceEvent
 from balanced_source.connectors.answers import checked_splits
 from balanced_source.connectors.discovery import Discovered
-from balanced_source.connectors.discovery.answers import checked_discovery
+from balanced_source.connectors.discovery.answers import checked_discovery, not_started
 from balanced_source.connectors.pull import ListSplits, Page
 from balanced_source.connectors.pull.paging import checked_page
 from balanced_source.errors import (
@@ -212,3 +212,12 @@ class _Wrong(Shelf):
         return (
             replace(found, split_ids=[*found.split_ids]) if isinstance(found, Discovered) else found
         )
+
+
+def test_splits_that_are_left_out_are_named_in_their_order() -> None:
+    """Messages of a condition that change at each look would be taken for news."""
+    ids = tuple((SHELF, number) for number in range(8))
+    call = FindTapes(scope=SHELF, split_ids=ids)
+
+    found = not_started(call, [], lambda _: True)
+    assert "shelf/0, shelf/1, shelf/2, …. They are looked for again" in str(found)

@@ -43,6 +43,17 @@ def test_any_ranges_of_a_file_have_each_line_once(
     assert b"".join(streamed(pa.BufferReader(data), chunk=chunk)) == data
 
 
+def test_each_range_has_the_lines_that_begin_in_it() -> None:
+    """Otherwise one reader would read a file whose ranges belong to several."""
+    data = b"123456789\n" * 10
+    file = pa.BufferReader(data)
+
+    sizes = [
+        sum(map(len, chunks(file, start, end, len(data)))) for start, end in ((0, 45), (45, 100))
+    ]
+    assert sizes == [50, 50]
+
+
 def test_texts_have_no_ends_of_lines() -> None:
     assert texts(b"a\n\nb\r\n").to_pylist() == ["a", "", "b"]
     assert texts(b"last").to_pylist() == ["last"]
@@ -97,6 +108,18 @@ def test_csv_by_its_options() -> None:
     assert [row["id"] for row in rows] == [1, 2, None]
     assert rows[0]["at"] is None
     assert rows[2]["_corrupt_record"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("escape", "inside"), [("", b'x""y'), ("\\", b'x\\"y')], ids=["doubled", "escaped"]
+)
+def test_a_quote_within_a_csv_value(escape: str, inside: bytes) -> None:
+    schema = pa.schema([("text", pa.string())])
+    options = FileReadOptions(kind=Format.CSV, escape=escape)
+    parser = Parser(read=options, schema=schema, names=("text",), has_corrupt=False)
+
+    rows = [row for table in parser.tables(b'"%s"\n' % inside) for row in table.to_pylist()]
+    assert rows == [{"text": 'x"y'}]
 
 
 def test_columns_of_a_ddl() -> None:

@@ -164,6 +164,26 @@ def test_the_fields_of_the_custom_resource_mean_the_same() -> None:
     )
 
 
+def test_a_stream_without_an_endpoint_is_at_the_default_one_of_its_region() -> None:
+    assert of_spec().server == Server()
+    assert of_spec(region="eu-west-1").server == Server(region="eu-west-1")
+
+
+def test_the_order_of_sequence_numbers_in_the_custom_resource_means_nothing() -> None:
+    """A source that differs is taken for a changed one."""
+    shards = {"shard-1": "11", "shard-2": "22"}
+    one, other = (
+        of_spec(
+            startingPosition={
+                "type": "SequenceNumbers",
+                "sequenceNumbers": {"orders": dict(numbers)},
+            }
+        )
+        for numbers in (shards.items(), reversed(shards.items()))
+    )
+    assert one == other
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -169,8 +169,13 @@ SILENT = TransientDiscoveryError("no answer")
 
 @pytest.mark.parametrize(
     "before",
-    [[SILENT] * 5, [ABSENT, ABSENT, SILENT], [ABSENT, ABSENT, None, SILENT, SILENT]],
-    ids=["silence", "silence between", "the stream between"],
+    [
+        [SILENT] * 5,
+        [SILENT, ABSENT],
+        [ABSENT, ABSENT, SILENT],
+        [ABSENT, ABSENT, None, SILENT, SILENT],
+    ],
+    ids=["silence", "silence before", "silence between", "the stream between"],
 )
 def test_answers_without_the_stream_count_only_in_a_row(before: list[Exception | None]) -> None:
     scene = Scene()

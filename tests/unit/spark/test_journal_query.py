@@ -63,6 +63,19 @@ def test_every_record_is_delivered_once_through_deaths_at_any_step(
     )
 
 
+def test_a_first_micro_batch_that_spark_has_not_logged_is_refused_before_it_is_read(
+    make: Make, tmp_path: Path
+) -> None:
+    """Asynchronous progress tracking would plan the micro-batch anew after a failure."""
+    query = make()
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"another": "offset"}')
+
+    with pytest.raises(InvalidSpecError, match="asyncProgressTrackingEnabled: must not be used"):
+        query.trigger_until(lambda: bool(query.records), "records that nobody may read")
+    assert not query.records
+
+
 def test_a_replay_after_growth_matches_the_sink(make: Make) -> None:
     """The sink committed the micro-batch, the driver died, and there is more to read now."""
     query = make(max_records=None)

@@ -96,6 +96,15 @@ def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
     assert list(query.problems) == [(kind, "c", "t")]
 
 
+def test_lost_records_are_listed_by_partition() -> None:
+    query = Query()
+
+    query.note(cuts={B: 3, A: 2})
+
+    (found,) = query.problems.values()
+    assert "partition 0 from offset 2 to 4; partition 1 from offset 3 to 6" in found.message
+
+
 def test_each_topic_has_a_problem_of_its_own() -> None:
     query = Query()
 
