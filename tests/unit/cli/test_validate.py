@@ -91,6 +91,11 @@ def test_a_valid_manifest() -> None:
             "options: {compression: zstd}",
             "19:9: error: spec.application.pipeline.sink.options: the option path is missing",
         ),
+        (
+            "metadata:\n  name: orders",
+            "metadata: [orders]",
+            "3:1: error: metadata.name: required field is missing",
+        ),
         ("name: orders", "name: Orders", "1:1: error: the name begins pod and ConfigMap names"),
         (
             "kind: BalancedSource",

@@ -182,6 +182,17 @@ def test_a_split_of_a_former_part_is_read_on_where_its_reader_has_let_go() -> No
     assert enumerator.part.snapshot_state() is before
 
 
+def test_the_last_split_of_a_part_that_comes_back_read_begins_the_next_part() -> None:
+    source = two_parts(5, 5)
+    first, second = source.names
+    split = Numbers(name="list-0", stop=2)
+    waiting = PullState(pending={split.split_id: split}, is_listed=True)
+    enumerator = enumerator_of(source, HybridState(part=first, state=waiting))
+
+    enumerator.handle_revoked([HybridSplit(part=first, split=split.at(2))])
+    assert enumerator.stage == second
+
+
 def test_of_splits_that_come_back_only_unread_ones_are_read_again() -> None:
     enumerator = in_second_part(leftovers=0, pending=0)
     read, unread = former(enumerator, 0, at=2), former(enumerator, 1, at=1)

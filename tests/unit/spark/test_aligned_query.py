@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import SplitId
+from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_spark.options import AlignmentOptions, Options
 from support.planned_query import BrokerAdmin, PlannedQuery
@@ -69,4 +70,25 @@ def test_a_query_that_ends_by_itself_waits_for_no_split_that_is_read() -> None:
 
     assert read(made) == (100, 100)
     assert set(made.records.values()) == {1}
+    made.close()
+
+
+def test_a_query_that_ends_by_itself_waits_until_times_of_records_are_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Spark ends such a query with the first trigger that does not move."""
+    answer = BrokerAdmin.records_from
+    silent = iter(range(3))
+
+    def records_from(*question: Any) -> Any:
+        if next(silent, None) is not None:
+            raise TransientDiscoveryError("no answer")
+        return answer(*question)
+
+    monkeypatch.setattr(BrokerAdmin, "records_from", records_from)
+    made = query()
+
+    made.available_now()
+
+    assert read(made) == (100, 100)
     made.close()

@@ -87,6 +87,7 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
         ),
         ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest, latest or"),
         ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a whole number"),
+        ({**BROKER, "subscribe": "a", "host": ""}, "option host: "),
         ({**BROKER, "assign": "[]"}, "topic"),
         ({**BROKER, "assign": '{"a":[-1]}'}, "begin at 0"),
     ],

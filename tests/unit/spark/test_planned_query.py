@@ -233,6 +233,24 @@ def test_a_log_that_was_cut_ends_the_query_with_the_offsets_that_are_gone(end: i
     assert query.records == read
 
 
+def test_without_consent_nothing_of_a_log_that_was_cut_is_read_until_the_user_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With an operator the query stays, and a condition says what is gone."""
+    query = recreatable(OnDataLoss.FAIL)
+    monkeypatch.setattr(query.channel, "has_operator", True, raising=False)
+    read = query.records
+    query.admin.cut(SPLIT, 18, end=50)
+    query.broker.ends["c", "t", 1] = 60
+
+    query.trigger_until(lambda: query.last.positions["c", "t", 1] == 60, "the other partition")
+    query.trigger()
+    query.close()
+
+    assert query.last.positions[SPLIT] == 30
+    assert (query.records - read).keys() == {(("c", "t", 1), "first", n) for n in range(30, 60)}
+
+
 @pytest.mark.parametrize("end", [20, 50], ids=["before the position", "beyond it"])
 def test_with_consent_the_log_that_was_cut_is_read_from_there(
     end: int, capsys: pytest.CaptureFixture[str]
