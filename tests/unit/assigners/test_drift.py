@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from balanced_source.api import RebalanceCause, RebalanceMode, RebalancePolicy, SplitId
 from balanced_source.assigners import DriftWatch, LoadAwareAssigner, Placement, _drift
+from balanced_source.assigners._drift import Proposal
 from balanced_source.assigners._noise import NoiseHistory
 from support.drift import DAY, POLICY, STEP, Day, Rate, noise_shapes, softened
 from support.placements import split_ids
@@ -62,6 +63,25 @@ def test_each_rebalance_makes_the_next_one_wait_longer() -> None:
         day.run(STEP)
 
     assert day.watch.pause == 2 * POLICY.min_interval
+
+
+def test_a_proposal_is_judged_by_what_splits_have_read_since_although_one_is_idle() -> None:
+    """On average the first split costs much; by now it has nothing to read."""
+    ids = split_ids(4)
+    owners = dict(zip(ids, (0, 0, 1, 1), strict=True))
+    proposal = Proposal(
+        moves={ids[0]: 1}, owners=owners, since=0.0, gains=NoiseHistory(block=300.0)
+    )
+    watch = DriftWatch(
+        changed_at=0.0, looked_at=0.0, positions=dict.fromkeys(ids, 1000), proposal=proposal
+    )
+    average = dict(zip(ids, (10.0, 10.0, 1.0, 1.0), strict=True))
+    asked = Placement(parallelism=2, owners=owners, weights=average, may_move=True)
+
+    positions = dict(zip(ids, (1000, 1200, 1100, 1100), strict=True))
+    after, _ = watch.look(POLICY, LoadAwareAssigner(), asked, positions=positions, now=60.0)
+    assert after.proposal is not None
+    assert after.proposal.mean == 0
 
 
 def test_former_readers_of_moved_splits_are_remembered() -> None:
