@@ -129,3 +129,14 @@ class TestS3(_Objects):
     def journal(self, request: pytest.FixtureRequest) -> JournalStore:
         journal_objects._known.cache_clear()
         return ObjectJournal(f"s3a://{BUCKET}/{request.node.name[:60]}/journal")
+
+
+def test_an_object_store_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: str) -> ObjectStore:
+        raise OSError("connection refused.\nrequest id 7")
+
+    monkeypatch.setattr(journal_objects, "_client", fails)
+    with pytest.raises(
+        JournalError, match=r"journal s3://b/j cannot be used: connection refused\. Check the bucket"
+    ):
+        ObjectJournal("s3://b/j").newest("j")

@@ -1,13 +1,16 @@
 """Commands on a machine without a kubeconfig say so in one sentence, and what else can be done."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from click.testing import Result
+from kubernetes_asyncio.config import kube_config
 from typer.testing import CliRunner
 
 from balanced_source_operator.cli import app
+from balanced_source_operator.kube.connect import connect
 from support.builders import source_body
 
 
@@ -71,11 +74,39 @@ def test_one_of_several_files_is_enough(folder: Path, monkeypatch: pytest.Monkey
     assert "cannot be used: " in result.stderr
 
 
+def use(path: Path, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a kubeconfig, and take it for that of kubectl."""
+    path.write_text(yaml.safe_dump(config))
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    # The library looks at the environment when it is imported.
+    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(path))
+
+
 def test_a_kubeconfig_that_cannot_be_used_says_why(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder / "config").write_text("{}")
-    monkeypatch.setenv("KUBECONFIG", str(folder / "config"))
+    use(folder / "config", {}, monkeypatch)
     result = run("rebalance", "orders")
 
     assert "Expected key current-context" in result.stderr
+
+
+@pytest.mark.parametrize(("context", "namespace"), [("", "default"), ("shop", "orders")])
+async def test_the_namespace_is_that_of_the_context_that_was_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, context: str, namespace: str
+) -> None:
+    names = {"home": None, "shop": "orders"}
+    where = {"cluster": "c", "user": "u"}
+    config = {
+        "current-context": "home",
+        "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:9"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+        "contexts": [
+            {"name": name, "context": where | ({"namespace": found} if found else {})}
+            for name, found in names.items()
+        ],
+    }
+    use(folder / "config", config, monkeypatch)
+
+    async with connect(context=context) as (_, found):
+        assert found == namespace

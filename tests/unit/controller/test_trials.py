@@ -120,3 +120,23 @@ def test_settings_with_a_secret_are_not_remembered() -> None:
     hidden = ApplicationSettings(application=GOOD.application, conf={"spark.password": "hunter2"})
 
     assert HEALTHY.with_healthy(hidden, ORDERS).healthy is None
+
+
+@pytest.mark.parametrize(
+    ("status", "why"),
+    [
+        ({}, ""),
+        ({"applicationState": None}, ""),
+        ({"applicationState": {"state": "FAILING"}}, "it is FAILING"),
+    ],
+)
+def test_an_application_that_no_spark_operator_has_looked_at_has_not_failed(
+    status: dict[str, Any], why: str
+) -> None:
+    trial = tried(BAD)
+    waiting = replace(
+        trial,
+        manifest={**trial.manifest, "status": status},
+        decision=Decision(state=ApplicationState.PENDING),
+    )
+    assert waiting.failure(patience=60.0, now=1000.0) == why

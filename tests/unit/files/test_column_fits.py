@@ -61,6 +61,28 @@ def test_times_of_96_bits_have_all_years() -> None:
     assert [row["at"] for row in found] == times
 
 
+@pytest.mark.parametrize(
+    ("names", "rows"),
+    [
+        (("b", "a"), [{"b": "x", "a": 1}, {"b": "y", "a": 2}]),
+        (("new", "a"), [{"new": None, "a": 1}, {"new": None, "a": 2}]),
+        (("new",), [{"new": None}, {"new": None}]),
+    ],
+    ids=["another order", "a new column", "none of the file"],
+)
+def test_columns_of_orc_files_are_found_by_name_and_rows_count(
+    names: tuple[str, ...], rows: list[dict[str, Any]]
+) -> None:
+    types = {"a": pa.int64(), "b": pa.string(), "new": pa.string()}
+    file = io.BytesIO()
+    orc.write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), file)
+    data = pa.BufferReader(file.getvalue())
+    schema = pa.schema([(name, types[name]) for name in names])
+
+    found = columnar.orc(data, 0, data.size(), data.size(), schema)
+    assert [row for part in found for row in part.to_pylist()] == rows
+
+
 def test_rows_without_columns_count() -> None:
     """Zero columns have no middle."""
     assert parquet(pa.table({}), columns={"id": pa.int64()}) == []

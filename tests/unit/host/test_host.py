@@ -329,6 +329,9 @@ def test_readers_request_missing_splits_while_some_are_left() -> None:
     assert reading(StreamOffset(epoch=1), newest).requests() == {1: 1}
     assert reading(StreamOffset(epoch=1), replace(newest, look_ahead=0)).requests() == {}
     assert registered().on_assignment(newest).requests() == {}, "it has adopted nothing yet"
+    held = StreamOffset(epoch=1, parallelism=3, readers=(0, 1, 2))
+    waiting = registered(held).on_assignment(newest)
+    assert waiting.requests() == {}, "what it holds may be of an earlier life of its readers"
 
 
 def test_custom_events_are_taken_once_and_in_their_order() -> None:

@@ -1,5 +1,6 @@
 """`SourceReaderBase` in its three shapes, with threads and without."""
 
+import itertools
 import re
 import threading
 
@@ -86,6 +87,26 @@ def test_a_returned_split_is_not_confused_with_the_removed_one(make: Make) -> No
 
     scene.read_to_the_end()
     assert scene.of("a") == [0, 1, 7, 8, 9]
+
+
+def test_a_fetch_without_records_of_a_removed_split_says_nothing_of_the_returned_one() -> None:
+    """A split counts as read to its end after a fetch that brought nothing of it."""
+    numbers = itertools.count()
+
+    class Quiet(NumbersReader):
+        def fetch(self) -> RecordsBySplits[int]:
+            return RecordsBySplits({("b",): [next(numbers), next(numbers)]})
+
+    scene = Scene(lambda _: InlineFetchers(Quiet))
+    scene.reader.add_splits([A, B])
+    scene.poll()
+    scene.reader.remove_splits([("a",)])
+    scene.reader.add_splits([A])
+
+    scene.read_until(lambda: len(scene.records) == 3)
+    assert not scene.reader.is_drained(("a",))
+    scene.read_until(lambda: len(scene.records) == 5)
+    assert scene.reader.is_drained(("a",))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from balanced_source.api import Problem, ProblemKey
+from balanced_source.errors import ConnectorError
 from balanced_source.reasons import Reason
 from balanced_source_spark.contract import call_watch
 from balanced_source_spark.contract.call_watch import HANGS, CallWatch
@@ -125,3 +126,14 @@ def test_what_is_watched_goes_with_its_last_user(slow: Slow) -> None:
         assert [reference() for reference in gone] == [None, None]
     finally:
         gc.enable()
+
+
+def test_a_property_that_fails_is_a_mistake_of_the_connector() -> None:
+    class Odd:
+        @property
+        def ends(self) -> object:
+            raise KeyError("shard-1")
+
+    proxy: Any = ExplainingProxy(Odd(), "odd")
+    with pytest.raises(ConnectorError, match="connector 'odd'.*ends.*shard-1"):
+        _ = proxy.ends

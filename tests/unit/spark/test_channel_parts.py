@@ -105,3 +105,16 @@ def test_a_base_that_is_being_replaced_is_read_again(cluster: Cluster) -> None:
         reader.claim("0")
     cluster.blobs[NAMES[0]] = whole
     assert reader.claim("0") == 5
+
+
+def test_a_config_map_that_cannot_be_read_is_named(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> ConfigMap:
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(cluster, "get", fails)
+    with pytest.raises(
+        ChannelError, match="cannot read ConfigMap orders-[a-z]+: connection reset"
+    ):
+        channel(cluster).claim("0")
