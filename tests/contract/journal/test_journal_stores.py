@@ -136,7 +136,6 @@ def test_an_object_store_that_does_not_answer_is_named(monkeypatch: pytest.Monke
         raise OSError("connection refused.\nrequest id 7")
 
     monkeypatch.setattr(journal_objects, "_client", fails)
-    with pytest.raises(
-        JournalError, match=r"journal s3://b/j cannot be used: connection refused\. Check the bucket"
-    ):
+    said = r"journal s3://b/j cannot be used: connection refused\. Check the bucket"
+    with pytest.raises(JournalError, match=said):
         ObjectJournal("s3://b/j").newest("j")

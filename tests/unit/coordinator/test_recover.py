@@ -104,10 +104,18 @@ def test_hosts_that_run_no_reader_report_through_the_first_reader() -> None:
     assert shown(found) == {0: ({A: 1}, {C: 3, D: 4}), 1: ({B: 9}, {})}
 
 
+def test_readers_of_all_hosts_come_in_the_order_of_their_numbers() -> None:
+    """Readers run on hosts in turn; an enumerator that serves the first comer must be repeatable."""
+    hosts = {"0": host(reports({A: 1})), "1": host(reports({B: 9}, host="1"))}
+
+    assert list(recovered(state_of(hosts, parallelism=4)).readers) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("known_from", "since", "epoch", "needs_start"),
     [
         (1, None, 6, False),
+        (1, 1, 6, False),
         (1, 5, 6, False),
         (1, 6, 6, False),
         (1, 7, 6, True),

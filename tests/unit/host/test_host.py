@@ -310,6 +310,15 @@ def test_readers_run_on_the_hosts_that_are_not_idle() -> None:
     }
 
 
+def test_a_host_that_is_to_come_holds_no_split_and_one_that_leaves_may() -> None:
+    """Hosts "1" and "2" have no readers; only "1" has ever registered."""
+    newest = assignment(
+        incarnations={"0": 1, "1": 1, "2": 0}, idle_hosts=frozenset({"1", "2"}), owners={A: 0}
+    )
+
+    assert adopt(StreamOffset(), replace(newest, starts={A: 0}), host="0").hosts == ("0", "1")
+
+
 def reading(offset: StreamOffset, newest: Assignment) -> ReaderHost:
     """A host that has registered, and adopted an assignment."""
     host, base = registered(offset).on_assignment(newest).base()

@@ -7,7 +7,8 @@ from balanced_source_spark.hybrid.schema import check_columns
 
 
 def test_columns_may_be_spelled_in_any_way() -> None:
-    check_columns([("files", "id BIGINT NOT NULL, `name` STRING"), ("kafka", "id LONG, name string")])
+    one, other = "id BIGINT NOT NULL, `name` STRING", "id LONG, name string"
+    check_columns([("files", one), ("kafka", other)])
 
 
 @pytest.mark.parametrize(

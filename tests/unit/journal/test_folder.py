@@ -105,15 +105,14 @@ def test_the_content_of_a_record_is_durable_before_its_name(
     were_durable: list[bool] = []
     link = os.link
 
-    def state(of: int | Path) -> tuple[int, int]:
-        found = os.stat(of)
+    def state(found: os.stat_result) -> tuple[int, int]:
         return found.st_ino, found.st_size
 
     def linked(source: Path, target: Path) -> None:
-        were_durable.append(state(source) in durable)
+        were_durable.append(state(source.stat()) in durable)
         link(source, target)
 
-    monkeypatch.setattr(os, "fsync", lambda number: durable.add(state(number)))
+    monkeypatch.setattr(os, "fsync", lambda number: durable.add(state(os.fstat(number))))
     monkeypatch.setattr(os, "link", linked)
     assert journal.seal(RECORD) is SealResult.SEALED
     assert were_durable == [True]

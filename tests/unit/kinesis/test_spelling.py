@@ -136,6 +136,24 @@ def test_another_stream_is_read_from_where_the_user_says(
     assert scene.problems == {}
 
 
+def test_a_stream_that_is_taken_out_for_a_while_is_not_taken_for_another_spelling() -> None:
+    """Its positions wait for its return; what is listed meanwhile is of the other stream."""
+    scene = Scene()
+    scene.put()
+    scene.start(Start(), streams=(STREAM, "sales"))
+    scene.read()
+
+    for streams, copies in (((STREAM,), 1), ((STREAM, "sales"), 2)):
+        scene.run.source = replace(scene.source, streams=streams, retention=3600.0)
+        scene.run.start_coordinator()
+        scene.split()
+        scene.put()
+        sent = len(scene.stream.sent)
+        assert scene.read(60) == sorted([*range(6), *range(6), *[*range(6, sent)] * copies])
+        assert scene.run.coordinator.enumerator.pending_splits() == 0, "none waits for a reader"
+    assert scene.problems == {}
+
+
 def test_a_listing_in_another_spelling() -> None:
     shards = {(ARN, "b"): Shard(((ARN, "a"),)), (ARN, "a"): Shard(is_open=False)}
     expected = {(STREAM, "b"): Shard(((STREAM, "a"),)), (STREAM, "a"): Shard(is_open=False)}

@@ -135,5 +135,5 @@ def test_a_property_that_fails_is_a_mistake_of_the_connector() -> None:
             raise KeyError("shard-1")
 
     proxy: Any = ExplainingProxy(Odd(), "odd")
-    with pytest.raises(ConnectorError, match="connector 'odd'.*ends.*shard-1"):
+    with pytest.raises(ConnectorError, match=r"connector 'odd'.*ends.*shard-1"):
         _ = proxy.ends

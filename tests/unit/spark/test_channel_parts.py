@@ -115,6 +115,6 @@ def test_a_config_map_that_cannot_be_read_is_named(
 
     monkeypatch.setattr(cluster, "get", fails)
     with pytest.raises(
-        ChannelError, match="cannot read ConfigMap orders-[a-z]+: connection reset"
+        ChannelError, match=r"cannot read ConfigMap orders-[a-z]+: connection reset"
     ):
         channel(cluster).claim("0")
