@@ -105,7 +105,7 @@ def test_hosts_that_run_no_reader_report_through_the_first_reader() -> None:
 
 
 def test_readers_of_all_hosts_come_in_the_order_of_their_numbers() -> None:
-    """Readers run on hosts in turn; an enumerator that serves the first comer must be repeatable."""
+    """Otherwise an enumerator that serves the first comer would give out splits in any order."""
     hosts = {"0": host(reports({A: 1})), "1": host(reports({B: 9}, host="1"))}
 
     assert list(recovered(state_of(hosts, parallelism=4)).readers) == [0, 1, 2, 3]
