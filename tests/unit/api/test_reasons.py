@@ -111,9 +111,9 @@ def test_the_worst_problem_comes_first_and_those_of_the_source_rank_with_failed_
 
 
 def test_losses_are_known_as_such() -> None:
-    gone = {"LogTruncated", "OffsetsSkipped", "SplitsLost", "SplitsSkipped", "TopicRecreated"}
+    gone = {"LogTruncated", "OffsetsSkipped", "RecordsSkipped", "SplitsLost", "SplitsSkipped"}
     known = {str(reason) for reason in all_reasons() if is_loss(reason)}
-    assert known == {*gone, "CheckpointLost", "CheckpointOlder"}
+    assert known == {*gone, "TopicRecreated", "CheckpointLost", "CheckpointOlder"}
 
 
 def test_a_plug_in_has_losses_of_its_own() -> None:

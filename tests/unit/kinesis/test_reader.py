@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from balanced_source.reader import SplitOutputs
 from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.kinesis import reader as reader_module
-from balanced_source_adapters.kinesis import shared as shared_shards
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,
     IteratorExpiredError,
@@ -383,23 +381,6 @@ def test_a_position_that_the_shard_does_not_have_any_more_is_a_loss(on_loss: OnS
     else:
         scene.fetch()
         assert scene.found == [0, 1, 3]
-
-
-def test_a_process_remembers_only_the_shards_that_it_read_last(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Shards come and go for as long as an executor lives."""
-    monkeypatch.setattr(shared_shards, "SHARDS", 2)
-    shared = SharedShards()
-    keys: list[Any] = ["first", "second", "third"]
-    for key in keys:
-        shared.keep(key, 7, f"iterator of {key}", 1000.0)
-
-    assert [shared.iterator(key, 7, 1000.0) for key in reversed(keys)] == [
-        "iterator of third",
-        "iterator of second",
-        None,
-    ]
 
 
 @pytest.mark.parametrize("due_in", [None, 60.0])
