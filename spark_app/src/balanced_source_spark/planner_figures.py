@@ -99,8 +99,14 @@ class PlannerFigures(PlannerParts):
         seen = observe(begin, end, self._heard(ends), behind, plans=plans, is_read=is_read)
         aligned = self._alignment.report() if self._alignment is not None else {}
         figures = self._figures(end)
-        self._shown = {**seen.to_json(figures), **({"alignment": aligned} if aligned else {})}
-        numbers = {**aligned, **self._hook_numbers()}
+        counted = self._hook_numbers()
+        # A connector's number takes the place of none of ours.
+        self._shown = {
+            **counted,
+            **seen.to_json(figures),
+            **({"alignment": aligned} if aligned else {}),
+        }
+        numbers = {**aligned, **counted}
         if self._metrics is not None:
             self._metrics.note_readers(figures)
         self._noted = _Noted(begin, end, seen, aligned, self._group_watermark(), numbers, figures)
