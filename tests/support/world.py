@@ -316,6 +316,11 @@ class Driver:
         last = self._last_offset()
         return bool(last.positions or last.retained)
 
+    @property
+    def planned(self) -> Mapping[SplitId, int]:
+        """Split → reader, of the newest micro-batch that is logged."""
+        return self._last_offset().owners
+
     def position(self, split_id: SplitId) -> Position:
         return self._last_offset().positions.get(split_id)
 

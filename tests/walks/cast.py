@@ -23,6 +23,10 @@ LAUNCH_DELAYS: Final = (0, 2, 6, 20)
 GRACE_PERIODS: Final = (0, 0, 4, 12)
 """Seconds that a driver runs on after its application was deleted."""
 
+FIRST_BATCHES: Final = (0, 0, 4, 8)
+"""Seconds that the first micro-batch of a driver with splits takes: executors start, tasks import.
+"""
+
 
 class Death(enum.StrEnum):
     """Where in a micro-batch a driver dies."""
@@ -71,12 +75,16 @@ class Process:
         uid: of this application.
         mode: what the process does.
         ends_at: when it ends because its application is gone; None as long as that exists.
+        has_begun: whether it has planned a micro-batch with splits.
+        busy_until: when the tasks of its first one are done.
     """
 
     application: str
     uid: str
     mode: Mode = Mode.WORKS
     ends_at: float | None = None
+    has_begun: bool = False
+    busy_until: float = 0.0
 
     @property
     def pod(self) -> str:
@@ -224,8 +232,24 @@ class Cast:
         if self._reads(host):
             driver = self.drivers[host]
             driver.see_assignment()
-            self.read(driver)
+            self._run_batch(self.processes[host], driver)
             driver.report()
+
+    def _run_batch(self, process: Process, driver: Driver) -> None:
+        if not process.has_begun:
+            self._begin(process, driver)
+        elif clock() >= process.busy_until:
+            driver.committed = len(driver.offsets)
+            self.read(driver)
+
+    def _begin(self, process: Process, driver: Driver) -> None:
+        """Run what may be the first micro-batch with splits, which takes its time."""
+        driver.batch(die=Death.DELIVERED)
+        process.has_begun = driver.holds_splits
+        if process.has_begun:
+            process.busy_until = clock() + self.random.choice(FIRST_BATCHES)
+        else:
+            driver.committed = len(driver.offsets)
 
     def _reads(self, host: str) -> bool:
         """Whether a driver runs micro-batches; one that cannot report ends them in time."""
@@ -278,7 +302,7 @@ class Cast:
             split
             for host, process in self.processes.items()
             if process.mode is Mode.WORKS
-            for split in self.drivers[host].host.durable.owners
+            for split in self.drivers[host].planned
         }
         is_operated = any(not operator.client.is_dead for operator in self.story.operators)
         self.gaps.sample(self.story.broker.ends, read, now=clock(), counts=is_operated)

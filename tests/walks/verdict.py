@@ -4,11 +4,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from balanced_source_operator.resources.kinds import NONCE_ANNOTATION
+from walks.cast import FIRST_BATCHES
 from walks.rules import Rule
 from walks.walk import Walk
 
-LONGEST_HAND_OVER: Final = 16.0
-"""Seconds that a split may have no reader while hosts hand it over."""
+LONGEST_HAND_OVER: Final = 16.0 + max(FIRST_BATCHES)
+"""Seconds that a split may have no reader while hosts hand it over.
+
+The host that takes it may be in its first micro-batch.
+"""
 
 SETTLE: Final = 2400.0
 """Seconds until a healed source is as the user asks for it."""
