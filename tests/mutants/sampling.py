@@ -108,7 +108,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
 }
 """Other parts of the code base → why the campaign leaves them out.
 
-A module belongs to the longest name that is a prefix of its own.
+A package's name here stands only for the modules that are directly in it, if its packages are named
+by themselves.
 """
 
 

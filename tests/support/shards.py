@@ -64,6 +64,7 @@ class StreamInMemory:
         now: milliseconds since the epoch.
         retention: see `Summary`; `age` makes records expire.
         before: called before each answer to a reader; it may raise what a server would.
+        refuses_positions: whether the records that were read last are unknown to the server.
     """
 
     def __init__(self, shards: int = 1, *, page: int = 3) -> None:
@@ -78,6 +79,7 @@ class StreamInMemory:
         self.retention: int | None = None
         self.sent: list[tuple[str, int]] = []
         self.before: Callable[[str], None] = lambda _: None
+        self.refuses_positions = False
         self.calls = 0
         for number in range(shards):
             self._add(WIDTH * number // shards, WIDTH * (number + 1) // shards)
@@ -171,6 +173,8 @@ class StreamInMemory:
     def iterator(self, split: ShardSplit) -> str:
         """See `KinesisClient`."""
         self.before("iterator")
+        if self.refuses_positions and split.offset:
+            raise BadPositionError("no such record", scope=STREAM)
         if (shard := self.shards.get(split.shard)) is None:
             raise NotFoundError(f"{split.shard} was not found", scope=STREAM)
         number = split.offset - 1 if split.offset else split.sequence

@@ -7,7 +7,7 @@ import pytest
 from balanced_source.api import SplitsAddition
 from balanced_source.connectors.kinesis import OnShardLoss, ShardSplit, Start, StartAt, split_of
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.kinesis.client import BadPositionError, Record
+from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.kinesis.reader import ShardReader
 from support.shards import STREAM, NoPace, StreamInMemory
 from unit.kinesis.test_starts import Scene
@@ -137,22 +137,13 @@ def test_a_shard_that_was_idle_while_it_was_read_has_lost_nothing(how: str, reco
     assert task.fetch() == list(range(records + 1))
 
 
-def test_a_position_that_the_service_has_forgotten_while_the_shard_was_idle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_position_that_the_service_has_forgotten_while_the_shard_was_idle() -> None:
     task = Task()
     task.put(1)
     task.fetch()
     idle(task, 3 * RETENTION)
     task.put(1)
-    give = task.stream.iterator
-
-    def iterator(split: ShardSplit) -> str:
-        if split.offset:
-            raise BadPositionError("no such record", scope=STREAM)
-        return give(split)
-
-    monkeypatch.setattr(task.stream, "iterator", iterator)
+    task.stream.refuses_positions = True
     task.again(has_iterators=True)
 
     assert task.fetch() == [0, 1]

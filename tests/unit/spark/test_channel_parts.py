@@ -80,30 +80,24 @@ def test_the_base_is_read_once_for_all_increments(cluster: Cluster) -> None:
     assert sum(count for name, count in cluster.reads.items() if name in NAMES) == 1
 
 
-def test_a_base_of_which_one_part_is_missing_yet_is_read_again(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "missing"),
+    [(None, 0), (400, 1)],
+    ids=["the only part", "one of several"],
+)
+def test_a_base_that_is_being_replaced_is_read_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, limit: int | None, missing: int
 ) -> None:
-    monkeypatch.setattr(storage, "BLOB_LIMIT", 400)
+    if limit is not None:
+        monkeypatch.setattr(storage, "BLOB_LIMIT", limit)
     cluster.publish(assignment(4))
-    whole = cluster.blobs[NAMES[1]]
-    cluster.blobs[NAMES[1]] = Blob()
+    whole = cluster.blobs[NAMES[missing]]
+    cluster.blobs[NAMES[missing]] = Blob()
     reader = channel(cluster)
 
     with pytest.raises(ChannelError, match="being replaced"):
         reader.claim("0")
-    cluster.blobs[NAMES[1]] = whole
-    assert reader.claim("0") == 5
-
-
-def test_a_base_that_is_being_replaced_is_read_again(cluster: Cluster) -> None:
-    cluster.publish(assignment(4))
-    whole = cluster.blobs[NAMES[0]]
-    cluster.blobs[NAMES[0]] = Blob()
-    reader = channel(cluster)
-
-    with pytest.raises(ChannelError, match="being replaced"):
-        reader.claim("0")
-    cluster.blobs[NAMES[0]] = whole
+    cluster.blobs[NAMES[missing]] = whole
     assert reader.claim("0") == 5
 
 

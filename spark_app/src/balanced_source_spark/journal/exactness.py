@@ -105,14 +105,8 @@ def checked_gaps(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     Raises:
         ContractViolationError: a number is not a whole one above 0.
     """
-    gaps = reader.skipped_gaps()
-    for split_id, count in gaps.items():
-        if type(count) is not int or count < 1:
-            raise ContractViolationError(
-                f"skipped_gaps of the reader returned {count!r} for split {split_id}: return whole"
-                " numbers, and leave out splits without a gap"
-            )
-    return gaps
+    advice = "return whole numbers, and leave out splits without a gap"
+    return _checked_numbers("skipped_gaps", reader.skipped_gaps(), least=1, advice=advice)
 
 
 def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
@@ -121,11 +115,16 @@ def checked_millis(reader: SourceReader[Any, Any]) -> Mapping[SplitId, int]:
     Raises:
         ContractViolationError: it is not in whole milliseconds, or negative.
     """
-    behind = reader.millis_behind()
-    for split_id, millis in behind.items():
-        if type(millis) is not int or millis < 0:
+    advice = "return whole milliseconds from 0 on, and leave out splits of which that is unknown"
+    return _checked_numbers("millis_behind", reader.millis_behind(), least=0, advice=advice)
+
+
+def _checked_numbers(
+    method: str, found: Mapping[SplitId, int], *, least: int, advice: str
+) -> Mapping[SplitId, int]:
+    for split_id, number in found.items():
+        if type(number) is not int or number < least:
             raise ContractViolationError(
-                f"millis_behind of the reader returned {millis!r} for split {split_id}: return"
-                " whole milliseconds from 0 on, and leave out splits of which that is unknown"
+                f"{method} of the reader returned {number!r} for split {split_id}: {advice}"
             )
-    return behind
+    return found

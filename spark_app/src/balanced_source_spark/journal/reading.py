@@ -273,6 +273,8 @@ class Reading:
         check_moves(starts, moved)
         self._check_unmoved(moved)
         unmoved = self._left.difference(moved)
+        # Mostly all have moved: then another look at them is saved.
+        resting = self._reader.snapshot_state(1) if unmoved else ()
         return JournalRecord(
             key=self._share.key,
             # Only of splits that moved: a replay need not open the others.
@@ -290,9 +292,7 @@ class Reading:
             times=self._times.known(),
             # Also of splits that did not move: what comes next may look as if nothing were missing.
             gaps=dict(sorted(checked_gaps(self._reader).items())),
-            read_up_to=self._share.quiet(
-                split for split in self._reader.snapshot_state(1) if split.split_id in unmoved
-            ),
+            read_up_to=self._share.quiet(s for s in resting if s.split_id in unmoved),
         )
 
     def check_exact(self) -> None:

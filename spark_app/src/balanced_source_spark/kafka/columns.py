@@ -80,15 +80,12 @@ def _bytes(accessor: Callable[[Message], Any]) -> _Maker:
     return lambda chunk: pa.array(chunk.each(accessor), pa.binary())
 
 
-def _all_headers(chunk: Chunk) -> list[Any]:
-    return chunk.each(Message.headers)
-
-
 def _headers(chunk: Chunk) -> pa.Array:
+    found: list[Any] = chunk.each(Message.headers)
     return pa.array(
         [
             [{"key": key, "value": value} for key, value in headers] if headers else None
-            for headers in _all_headers(chunk)
+            for headers in found
         ],
         TYPES["headers"],
     )
