@@ -45,6 +45,11 @@ def first_of(texts: Sequence[str], limit: int, *, separator: str = ", ") -> str:
     return separator.join(texts[:limit]) + more
 
 
+def split_name(split_id: tuple[str | int, ...]) -> str:
+    """Returns a split for people, such as `main/orders/4`."""
+    return "/".join(map(str, split_id))
+
+
 def shown_value(value: object) -> str:
     """Returns a value as a message may quote it: as a program would write it, and short."""
     try:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
 from balanced_source.host.observation import Observation
 from balanced_source.host.reader_figures import ReaderFigures
+from balanced_source.names import split_name
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.hooks import Figure
 
@@ -88,7 +89,7 @@ class DriverMetrics:
             self._splits.labels(*labels).set(load.splits)
         for split_id, millis in seen.behind.items():
             if millis is not None:
-                self._behind.labels(*self._of, "/".join(map(str, split_id))).set(millis / 1000)
+                self._behind.labels(*self._of, split_name(split_id)).set(millis / 1000)
         self._unknown.labels(*self._of).set(seen.unknown)
         self._epoch.labels(*self._of).set(seen.epoch)
         self._skew.labels(*self._of).set(seen.skew)

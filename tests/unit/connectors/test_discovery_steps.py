@@ -388,6 +388,6 @@ def test_unread_rests_are_named_for_people() -> None:
     assert some_rests(reversed(splits[:4])) == (
         "3 splits, c/t/1 (0 to 1), c/t/2 (0 to 2), c/t/3 (0 to 3)"
     )
-    assert some_rests(splits).endswith("c/t/3 (0 to 3)…")
+    assert some_rests(splits).endswith("c/t/3 (0 to 3) and 2 more")
     assert some([A, B, C]) == "c/t/0, c/t/1, c/u/0"
-    assert some([A, B, C, A]) == "c/t/0, c/t/1, c/u/0, …"
+    assert some([A, B, C, A]) == "c/t/0, c/t/1, c/u/0 and 1 more"

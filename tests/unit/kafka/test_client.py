@@ -227,7 +227,10 @@ def test_a_client_without_a_mechanism_is_not_to_be_compiled_again(
         ("a:1,b:2", "cluster c at a:1, b:2 does not answer ("),
         (",a:1, ", "cluster c at a:1 does not answer ("),
         ("", "cluster c does not answer ("),
-        (",".join(f"b{n}:9" for n in range(7)), "at b0:9, b1:9, b2:9, b3:9, b4:9, … does not"),
+        (
+            ",".join(f"b{n}:9" for n in range(7)),
+            "b3:9, b4:9 and 2 more does not",
+        ),
     ],
 )
 def test_a_cluster_that_does_not_answer_is_named_with_its_address(servers: str, at: str) -> None:

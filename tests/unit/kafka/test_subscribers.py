@@ -64,14 +64,20 @@ def test_what_may_exist_is_not_reported_as_missing() -> None:
 
     assert partitions.select("c", LISTED, refused=["hidden"]).problem is not None
     assert "hidden" not in str(partitions.select("c", LISTED, refused=["hidden"]).problem)
-    assert "partition hidden/0, orders/7 does" in str(partitions.select("c", LISTED).problem)
+    assert "partitions hidden/0, orders/7 do not exist" in str(
+        partitions.select("c", LISTED).problem
+    )
     assert TopicList(("hidden",)).select("c", LISTED, refused=["hidden"]).problem is None
     assert TopicPattern("x.*").select("c", LISTED, refused=["hidden"]).problem is None
 
 
 @pytest.mark.parametrize(
     ("names", "shown"),
-    [("cabed", "topic a, b, c, d, e does not exist"), ("fcabed", "topic a, b, c, d, e, … does")],
+    [
+        ("a", "topic a does not exist on cluster c: create it, or"),
+        ("cabed", "topics a, b, c, d, e do not exist on cluster c: create them, or"),
+        ("gfcabed", "topics a, b, c, d, e and 2 more do not exist"),
+    ],
 )
 def test_the_first_five_missing_topics_are_named(names: str, shown: str) -> None:
     problem = TopicList(tuple(names)).select("c", {}).problem

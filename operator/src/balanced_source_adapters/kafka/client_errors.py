@@ -12,7 +12,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source.names import first_of
+from balanced_source.names import first_of, split_name
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
@@ -163,8 +163,7 @@ class ClientErrors:
         """Where the client looks for the cluster: what people mistype."""
         listed = str(self._config.get("bootstrap.servers", "")).split(",")
         servers = [server.strip() for server in listed if server.strip()]
-        more = ", …" if len(servers) > _SHOWN else ""
-        return f" at {', '.join(servers[:_SHOWN])}{more}" if servers else ""
+        return f" at {first_of(servers, _SHOWN)}" if servers else ""
 
     def _refusal(
         self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
@@ -236,7 +235,7 @@ def unanswered(
     answers: Mapping[SplitId, int] = MappingProxyType({}),
 ) -> TransientDiscoveryError:
     """Return the error for partitions that exist and do not say where they begin or end."""
-    first = "/".join(map(str, split_ids[0][1:]))
+    first = split_name(split_ids[0][1:])
     because = f" ({why})" if why else ""
     return TransientDiscoveryError(
         f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that"

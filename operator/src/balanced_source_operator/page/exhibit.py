@@ -5,13 +5,14 @@ from typing import Any, Final
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.documents.lags import Lags, from_metrics
+from balanced_source.names import split_name
 from balanced_source_operator.host_plan import HostPlan
 from balanced_source_operator.page.heat import heat_map, to_json
 from balanced_source_operator.page.series import Series
 from balanced_source_operator.page.timeline import Entry, Timeline
 from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.views.gather import view_of
-from balanced_source_operator.views.model import SourceView, split_name, split_rates
+from balanced_source_operator.views.model import SourceView, split_rates
 
 SHOWN_MOVES: Final = 100
 """Moves of a plan that are named; the others are counted."""

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from balanced_source.api import SplitId
 from balanced_source.documents.lags import MOST_SPLITS, Lags
-from balanced_source_operator.views.model import SourceView, in_order, split_name
+from balanced_source.names import split_name
+from balanced_source_operator.views.model import SourceView, in_order
 
 LEVELS: Final = 6
 """Colours for values above 0; level 0 is the value 0, and None is unknown."""

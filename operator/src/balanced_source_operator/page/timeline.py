@@ -8,8 +8,8 @@ from typing import Final
 
 from balanced_source.api import SplitId
 from balanced_source.documents.assignment import Assignment
-from balanced_source.names import capitalised
-from balanced_source_operator.views.model import OwnerChange, changes, first_moves, split_name
+from balanced_source.names import capitalised, split_name
+from balanced_source_operator.views.model import OwnerChange, changes, first_moves
 
 ENTRIES: Final = 50
 """Epochs that are kept of a source."""

@@ -184,8 +184,3 @@ def in_order(splits: Iterable[SplitId]) -> list[SplitId]:
 def _order(split: SplitId) -> tuple[tuple[bool, str | int], ...]:
     """Numbers sort as numbers, and before text."""
     return tuple((isinstance(part, str), part) for part in split)
-
-
-def split_name(split: SplitId) -> str:
-    """Return a split for people, such as ``main/orders/4``."""
-    return "/".join(map(str, split))

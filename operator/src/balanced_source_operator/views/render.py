@@ -10,12 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from balanced_source.api import SplitId
+from balanced_source.names import split_name
 from balanced_source_operator.views.model import (
     OwnerChange,
     SourceView,
     moves_under_way,
     readers,
-    split_name,
 )
 
 UNKNOWN: Final = "–"

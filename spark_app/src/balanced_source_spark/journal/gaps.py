@@ -7,7 +7,7 @@ from typing import Final
 from balanced_source.api import SplitId
 from balanced_source.documents.journal import JournalRecord
 from balanced_source.documents.report import SKIPPED_GAPS
-from balanced_source.names import first_of
+from balanced_source.names import first_of, split_name
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -29,7 +29,7 @@ class GapCounter:
             found.update(record.gaps)
         if found:
             self._total += found.total()
-            names = ["/".join(map(str, split_id)) for split_id in sorted(found)]
+            names = [split_name(split_id) for split_id in sorted(found)]
             log.warning(
                 "records were gone before they were read, and are skipped; the executors' logs"
                 " say more",

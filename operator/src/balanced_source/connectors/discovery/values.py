@@ -14,6 +14,7 @@ from balanced_source.api import (
 )
 from balanced_source.assigners import AssignerIdentity, DriftWatch
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
+from balanced_source.names import first_of, split_name
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
@@ -324,10 +325,8 @@ def is_read(split: Any) -> bool:
 
 
 def some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
-    """Returns the first `limit` ids for people, with a mark if there are more."""
-    return ", ".join(
-        ["/".join(map(str, s)) for s in split_ids[:limit]] + ["…"] * (len(split_ids) > limit)
-    )
+    """Returns the first `limit` ids for people, and how many more there are."""
+    return first_of([*map(split_name, split_ids)], limit)
 
 
 def rest_of(split: SourceSplit) -> tuple[int, int] | None:
@@ -342,6 +341,6 @@ def rest_of(split: SourceSplit) -> tuple[int, int] | None:
 def some_rests(splits: Iterable[SourceSplit]) -> str:
     """Returns how many splits these are, and the unread rests of the first of them, for people."""
     rests = {s.split_id: rest for s in splits if (rest := rest_of(s)) is not None}
-    shown = [f"{some([s])} ({rests[s][0]} to {rests[s][1]})" for s in sorted(rests)[:3]]
+    shown = [f"{split_name(s)} ({rests[s][0]} to {rests[s][1]})" for s in sorted(rests)]
     count = "1 split" if len(rests) == 1 else f"{len(rests)} splits"
-    return f"{count}, {', '.join(shown)}{'…' if len(rests) > len(shown) else ''}"
+    return f"{count}, {first_of(shown, 3)}"

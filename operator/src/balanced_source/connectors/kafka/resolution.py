@@ -22,7 +22,7 @@ from balanced_source.connectors.kafka.offsets import (
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.errors import RefusedDiscoveryError
-from balanced_source.names import first_of
+from balanced_source.names import first_of, split_name
 
 Offsets = Mapping[SplitId, int]
 Chains = Mapping[SplitId, tuple[Wish, ...]]
@@ -159,8 +159,9 @@ def _check_exact(
         # Nothing is guessed for an offset that does not exist: the user corrects it.
         if not first[split_id] <= wish.offset <= last[split_id]:
             raise RefusedDiscoveryError(
-                f"{option}: {_named(split_id)} has offsets {first[split_id]} to {last[split_id]},"
-                f" not {wish.offset}: correct it, or use −2 for the earliest and −1 for the latest",
+                f"{option}: {split_name(split_id)} has offsets {first[split_id]} to"
+                f" {last[split_id]}, not {wish.offset}: correct it, or use −2 for the earliest and"
+                " −1 for the latest",
                 scope=KafkaSplitId.of(split_id).cluster,
                 reason=KafkaReason.OFFSET_OUT_OF_RANGE,
             )
@@ -246,8 +247,8 @@ def _why_other(
 
 def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"{_named(split_id)} does not begin where the history ends: {what}. Complete the history,"
-        " or set onDataLoss to Continue to read without them",
+        f"{split_name(split_id)} does not begin where the history ends: {what}. Complete the"
+        " history, or set onDataLoss to Continue to read without them",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
@@ -255,20 +256,20 @@ def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
 
 def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"the history continues to offset {offset} of {_named(split_id)}, which ends at {end}: it"
-        " is of another topic, or the topic was created again. Name the topic that the history is"
-        " of, or give startingOffsets",
+        f"the history continues to offset {offset} of {split_name(split_id)}, which ends at {end}:"
+        " it is of another topic, or the topic was created again. Name the topic that the history"
+        " is of, or give startingOffsets",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
 
 
 def _foreign(topics: Sequence[str], split_id: SplitId) -> RefusedDiscoveryError:
-    names = ", ".join(topics[:_SHOWN]) + (" and others" if len(topics) > _SHOWN else "")
+    names = first_of(topics, _SHOWN)
     return RefusedDiscoveryError(
-        f"the history has offsets of {names}, and none of {_named(split_id)} or another topic that"
-        " is read, so nothing says where it ends. Read the topics that the history is of, or give"
-        " startingOffsets instead of startAfter",
+        f"the history has offsets of {names}, and none of {split_name(split_id)} or another topic"
+        " that is read, so nothing says where it ends. Read the topics that the history is of, or"
+        " give startingOffsets instead of startAfter",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
@@ -277,7 +278,7 @@ def _foreign(topics: Sequence[str], split_id: SplitId) -> RefusedDiscoveryError:
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
-    shown = first_of([*map(_named, names)], _SHOWN)
+    shown = first_of([*map(split_name, names)], _SHOWN)
     return RefusedDiscoveryError(
         f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
         scope=KafkaSplitId.of(names[0]).cluster,
@@ -296,7 +297,3 @@ def _missing(wish: Wish) -> tuple[str, str]:
             return "offset", KafkaReason.NO_OFFSET
         case _:
             assert_never(wish)
-
-
-def _named(split_id: SplitId) -> str:
-    return "/".join(map(str, split_id))

@@ -13,6 +13,7 @@ from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.names import first_of
 
 INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
@@ -149,10 +150,12 @@ class PartitionSet(KafkaSubscriber):
 def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError | None:
     if not names:
         return None
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    shown = first_of(names, _SHOWN)
+    is_one = len(names) == 1
+    missing = f"{what} {shown} does not" if is_one else f"{what}s {shown} do not"
     return RefusedDiscoveryError(
-        f"{what} {shown} does not exist on cluster {cluster}: create it, or correct the"
-        " subscription; looking again",
+        f"{missing} exist on cluster {cluster}: create {'it' if is_one else 'them'}, or correct"
+        " the subscription; looking again",
         scope=cluster,
         reason=KafkaReason.UNKNOWN_TOPIC,
         is_hopeless=True,

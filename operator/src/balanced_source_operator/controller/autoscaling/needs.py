@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from balanced_source.names import split_name
 from balanced_source_operator.controller.autoscaling.learning import EVEN
 from balanced_source_operator.controller.autoscaling.memory import ARRIVAL, AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
-from balanced_source_operator.controller.autoscaling.samples import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
         has_backlog=excess > 0,
         splits=window.splits,
         hottest=window.hottest / window.rate if window.rate else 0.0,
-        hottest_split=_words(window),
+        hottest_split=split_name(window.hottest_split),
         is_countable=not policy.follows_load,
         is_shared=policy.shares_splits,
     )
@@ -97,7 +97,3 @@ def beside_hot_split(policy: Policy, load: Load, capacity: float) -> int:
     """Return the fewest readers if one reads the hottest split and the others carry the rest."""
     rest = (1 - load.hottest) * load.arrival
     return policy.bounded(1 + math.ceil(rest / (capacity * policy.target_utilization)))
-
-
-def _words(window: Interval) -> str:
-    return "/".join(str(part) for part in window.hottest_split)
