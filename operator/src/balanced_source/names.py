@@ -45,6 +45,11 @@ def first_of(texts: Sequence[str], limit: int, *, separator: str = ", ") -> str:
     return separator.join(texts[:limit]) + more
 
 
+def separated(text: str) -> tuple[str, ...]:
+    """Returns the names of a list with commas; empty ones are left out."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def split_name(split_id: tuple[str | int, ...]) -> str:
     """Returns a split for people, such as `main/orders/4`."""
     return "/".join(map(str, split_id))

@@ -8,7 +8,7 @@ from typing import Final
 
 from balanced_source.documents.environment import DOCUMENTATION
 from balanced_source.errors import InvalidSpecError
-from balanced_source.names import shown
+from balanced_source.names import separated, shown
 
 PREFIX = "BALANCED_SOURCE_"
 MAX_RESTARTS = 5
@@ -116,7 +116,7 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
             raise InvalidSpecError(f"a number, not {value!r}", field=PREFIX + name) from error
 
     default = Settings()
-    namespaces = listed(environment.get(PREFIX + "NAMESPACES", ""))
+    namespaces = separated(environment.get(PREFIX + "NAMESPACES", ""))
     return Settings(
         namespaces=namespaces,
         namespace_selector=_selector(
@@ -140,11 +140,6 @@ def settings_from(environment: Mapping[str, str]) -> Settings:
         instance=environment.get(PREFIX + "INSTANCE", default.instance),
         identity=environment.get(PREFIX + "IDENTITY", default.identity),
     )
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """Return the names of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _selector(text: str, namespaces: tuple[str, ...]) -> str:

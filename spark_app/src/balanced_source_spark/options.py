@@ -17,7 +17,7 @@ from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import STATE_DIR
 from balanced_source.errors import InvalidSpecError
-from balanced_source.names import checked_label, checked_object
+from balanced_source.names import checked_label, checked_object, separated
 from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.mistakes import explained
 from balanced_source_adapters.registrations import BUILT_IN
@@ -307,8 +307,8 @@ def _host(options: Mapping[str, str]) -> str:
 
 
 def _former_hosts(options: Mapping[str, str]) -> tuple[str, ...]:
-    names = [name.strip() for name in options.get("formerhosts", "").split(",")]
-    return tuple(checked_label(name, field="option formerHosts") for name in names if name)
+    names = separated(options.get("formerhosts", ""))
+    return tuple(checked_label(name, field="option formerHosts") for name in names)
 
 
 def _metrics_port(options: Mapping[str, str]) -> int | None:

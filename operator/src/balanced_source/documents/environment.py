@@ -15,6 +15,7 @@ from balanced_source.documents import pipeline
 from balanced_source.documents.pipeline import Pipeline
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
+from balanced_source.names import separated
 
 VERSION: Final = 2
 """Newest version that `from_variables` reads."""
@@ -137,7 +138,7 @@ def from_variables(variables: Mapping[str, str]) -> DriverEnvironment:
         uid=variables[_UID],
         secrets_dir=variables.get(_SECRETS_DIR) or None,
         pipeline=None if text is None else _pipeline(text),
-        conf_secrets=tuple(name for name in variables.get(_CONF_SECRETS, "").split(",") if name),
+        conf_secrets=separated(variables.get(_CONF_SECRETS, "")),
         host=variables.get(HOST) or FIRST_HOST,
         metrics_port=port_of(variables),
         retained_batches=retained_of(variables),

@@ -12,7 +12,7 @@ from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source.names import first_of, split_name
+from balanced_source.names import first_of, separated, split_name
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
@@ -161,8 +161,7 @@ class ClientErrors:
 
     def _at(self) -> str:
         """Where the client looks for the cluster: what people mistype."""
-        listed = str(self._config.get("bootstrap.servers", "")).split(",")
-        servers = [server.strip() for server in listed if server.strip()]
+        servers = separated(str(self._config.get("bootstrap.servers", "")))
         return f" at {first_of(servers, _SHOWN)}" if servers else ""
 
     def _refusal(

@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final
 
-from balanced_source.names import first_of
+from balanced_source.names import first_of, separated
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.doctor.namespaces import Installation
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.kube.rights import NEEDED, NEEDED_TO_SELECT
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAMESPACE, ResourceKind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
-from balanced_source_operator.settings import PREFIX, listed
+from balanced_source_operator.settings import PREFIX
 from balanced_source_operator.spec.crd import custom_resource_definition
 
 _NOT_FOUND: Final = 404
@@ -107,7 +107,7 @@ async def installed_operators(
         pod = deployment["spec"]["template"]["spec"]
         account = metadata["namespace"], pod.get("serviceAccountName", "default")
         selector = _variable(pod, SELECTOR_VARIABLE)
-        names = listed(_variable(pod, NAMESPACES_VARIABLE))
+        names = separated(_variable(pod, NAMESPACES_VARIABLE))
         operators.append(Installation(name, account, selector, names))
         diagnoses.append(_availability(name, deployment.get("status") or {}))
     return operators, diagnoses

@@ -15,7 +15,7 @@ from balanced_source.connectors.files import (
     StoreKind,
     kind_of_all,
 )
-from balanced_source.names import shown
+from balanced_source.names import separated, shown
 from balanced_source_adapters.files.stores import inner
 from balanced_source_spark.contract.ddl import check_ddl, nullable, selected
 from balanced_source_spark.contract.option_table import rejected
@@ -83,9 +83,7 @@ def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
         kind=kind,
         ddl=options.get("schema", "") or _OWN_COLUMN.get(kind, ""),
         is_inferred=flag(options, "inferSchema", default=False),
-        columns=tuple(
-            name.strip() for name in options.get("columns", "").split(",") if name.strip()
-        ),
+        columns=separated(options.get("columns", "")),
         has_metadata=flag(options, "metadataColumns", default=True),
         mode=choice(options, "mode", MODES),
         # In other formats it is a column like any other, such as one that a former query wrote.

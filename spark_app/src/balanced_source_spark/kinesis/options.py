@@ -18,7 +18,7 @@ from balanced_source.connectors.kinesis import (
     checked_start,
     named_twice,
 )
-from balanced_source.names import checked_object, shown
+from balanced_source.names import checked_object, separated, shown
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, seconds
 
@@ -55,7 +55,7 @@ def kinesis_source(options: Mapping[str, str], assigner: SplitAssigner) -> Kines
 
 
 def _streams(options: Mapping[str, str]) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in options.get("streams", "").split(",") if name.strip())
+    names = separated(options.get("streams", ""))
     if not names:
         raise rejected("streams", "is missing: name the streams to read, separated by commas")
     for name in names:
