@@ -3,6 +3,7 @@
 Rescale a running source, kill its driver or an executor, wait for records to arrive.
 """
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from support.story.operator_process import OperatorProcess
 from support.story.sink import rows
 from support.story.watch import Batch, SourceView, batches
 from testbed.cluster import ProcessCluster
+from testbed.errors import DeadlineError
 from testbed.waiting import wait_until
 
 
@@ -80,6 +82,13 @@ class Acts(ABC):
         """Wait until as many records have arrived as are produced now, and one more."""
         wanted = self.produced
         wait_until(lambda: rows(self.sink) > wanted, 600, "further records to arrive", interval=0.5)
+
+    def wait_all(self) -> None:
+        """Wait until everything has arrived; what is missing after that is counted as lost."""
+        with contextlib.suppress(DeadlineError):
+            wait_until(
+                lambda: rows(self.sink) >= self.produced, 180, "all records to arrive", interval=0.5
+            )
 
     def batches(self) -> list[Batch]:
         """Finished micro-batches of the driver that runs now."""

@@ -22,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from demo.curve import Curve, Point, picture
-from demo.scene import EXAMPLE, new_cluster
+from demo.scene import EXAMPLE, fit_machine, new_cluster
 from support.metrics_server import METRIC, MetricsServer
 from support.story.load import Load
 from support.story.operator_process import OperatorProcess
@@ -137,12 +137,7 @@ class AutoscaleScene:
         application["pipeline"]["transform"] = "demo.slow:pause"
         application["pipeline"]["trigger"]["processingTime"] = "1s"
         application["executor"]["cores"] = MOST
-        for role in ("driver", "executor"):
-            settings = application[role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self._data)}}
-            ]
+        fit_machine(spec, self._data)
         return manifest
 
 

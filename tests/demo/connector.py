@@ -5,11 +5,8 @@ dependencies; operator, driver and executors load both from there. The source is
 3 readers; a driver and an executor are killed, and a task between its seal and its first row.
 """
 
-import contextlib
 import tempfile
-import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,14 +16,14 @@ import yaml
 from rich.console import Console
 
 from demo.acts import Acts
-from demo.scene import EXAMPLE, new_cluster
+from demo.producing import repeated
+from demo.scene import EXAMPLE, fit_machine, new_cluster
 from support.log_api import Entry, LogApi
 from support.story.operator_process import OperatorProcess
-from support.story.sink import committed_files, rows
+from support.story.sink import committed_files
 from support.story.watch import owner_table
 from support.wheels import SAMPLE, image, install, with_faults
 from testbed.cluster import ProcessCluster
-from testbed.errors import DeadlineError
 from testbed.progress import Progress
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
@@ -69,6 +66,11 @@ class Scene(Acts):
         file.write_text(yaml.safe_dump(self._manifest()))
         kubectl("apply", "-f", str(file))
 
+    def grow(self) -> None:
+        """Append some entries to each log."""
+        for name in LOGS:
+            self.api.append(name, 5)
+
     def kill_task(self) -> None:
         """Kill a task between its seal and its first row.
 
@@ -97,39 +99,15 @@ class Scene(Acts):
         spec["source"] = {"custom": {"connector": "httplog", "config": config}}
         spec["application"]["image"] = IMAGE
         (self.data / FAULTS).mkdir(parents=True, exist_ok=True)
-        for role in ("driver", "executor"):
-            settings = spec["application"][role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self.data)}}
-            ]
+        fit_machine(spec, self.data)
         return manifest
-
-
-@contextlib.contextmanager
-def growing(api: LogApi) -> Iterator[None]:
-    """Let all logs grow, a few hundred entries per second."""
-    is_over = threading.Event()
-
-    def grow() -> None:
-        while not is_over.wait(0.1):
-            for name in LOGS:
-                api.append(name, 5)
-
-    thread = threading.Thread(target=grow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def play(scene: Scene, progress: Progress) -> int:
     """All acts; returns how often a rescale restarted something."""
     with progress.step("start operator"):
         scene.operator.start()
-    with growing(scene.api):
+    with repeated(scene.grow, every=0.1):
         with progress.step("apply, driver and executor start, first micro-batches"):
             scene.apply()
             scene.source.wait_adopted(parallelism=2, splits=len(LOGS), timeout=300)
@@ -145,9 +123,8 @@ def play(scene: Scene, progress: Progress) -> int:
             scene.kill_executor()
         with progress.step("kill -9 a task after its seal"):
             scene.kill_task()
-    with progress.step("read the rest"), contextlib.suppress(DeadlineError):
-        wanted = scene.api.entries.total()
-        wait_until(lambda: rows(scene.sink) >= wanted, 120, "all entries to arrive", interval=0.5)
+    with progress.step("read the rest"):
+        scene.wait_all()
     return restarts
 
 

@@ -4,13 +4,10 @@ First a folder that is read to its end. Then a folder, and after it a bucket of 
 get new files while 2, 5 and 3 readers read them, and while the driver and an executor are killed.
 """
 
-import contextlib
 import json
 import tempfile
-import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,11 +18,11 @@ from pyarrow.fs import S3FileSystem
 from rich.console import Console
 
 from demo.acts import Acts
-from demo.scene import new_cluster
+from demo.producing import repeated
+from demo.scene import fit_machine, new_cluster
 from support.story.operator_process import OperatorProcess
 from support.story.sink import committed_files, rows
 from testbed.cluster import ProcessCluster
-from testbed.errors import DeadlineError
 from testbed.progress import Progress
 from testbed.s3 import BUCKET, s3_server
 from testbed.versions import CHECKOUT
@@ -169,13 +166,6 @@ class FilesScene(Acts):
         state = self.source.status.get("application", {}).get("state")
         return state == "Finished" and self.source.condition("Ready").get("reason") == "Finished"
 
-    def wait_all(self) -> None:
-        """Wait until everything has arrived; what is missing after that is counted as lost."""
-        with contextlib.suppress(DeadlineError):
-            wait_until(
-                lambda: rows(self.sink) >= self.produced, 120, "all records to arrive", interval=0.5
-            )
-
     def _manifest(self, interval: str | None) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         manifest["metadata"]["name"], spec = self.name, manifest["spec"]
@@ -195,31 +185,8 @@ class FilesScene(Acts):
         pipeline = spec["application"]["pipeline"]
         pipeline["sink"]["options"]["path"] = f"/data/{self.name}"
         pipeline["checkpointLocation"] = f"/data/checkpoints/{self.name}"
-        for role in ("driver", "executor"):
-            settings = spec["application"][role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self._data)}}
-            ]
+        fit_machine(spec, self._data)
         return manifest
-
-
-@contextlib.contextmanager
-def growing(place: Place) -> Iterator[None]:
-    """Let files appear, two per second."""
-    is_over = threading.Event()
-
-    def grow() -> None:
-        while not is_over.wait(0.5):
-            place.write()
-
-    thread = threading.Thread(target=grow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 def play_bounded(scene: FilesScene, progress: Progress) -> None:
@@ -237,7 +204,7 @@ def play_continuous(scene: FilesScene, progress: Progress) -> int:
     for number in range(20):
         scene.place.write(LARGE if number % 10 == 0 else LINES)
     restarts = 0
-    with growing(scene.place):
+    with repeated(scene.place.write, every=0.5):
         with progress.step(f"{scene.name}: apply, first micro-batches"):
             scene.apply(interval="1s")
             wait_until(lambda: rows(scene.sink) > 0, 600, "the first records", interval=0.5)

@@ -7,11 +7,8 @@ the driver later. At the end, a checker that shares no code with the product cou
 the sink, and compares the order of each key.
 """
 
-import contextlib
 import tempfile
-import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +20,12 @@ from confluent_kafka import Producer
 from rich.console import Console
 
 from demo.acts import Acts
-from demo.scene import new_cluster
+from demo.producing import repeated
+from demo.scene import fit_machine, new_cluster
 from support.story.operator_process import OperatorProcess
 from support.story.sink import rows
 from support.switch_order import check_switch
 from testbed.cluster import ProcessCluster
-from testbed.errors import DeadlineError
 from testbed.progress import Progress
 from testbed.versions import CHECKOUT
 from testbed.waiting import wait_until
@@ -166,13 +163,6 @@ class HybridScene(Acts):
             lambda: rows(self.sink) >= share * self.history, 600, "the history", interval=0.2
         )
 
-    def wait_all(self) -> None:
-        """Wait until everything has arrived; what is missing after that is counted as lost."""
-        with contextlib.suppress(DeadlineError):
-            wait_until(
-                lambda: rows(self.sink) >= self.produced, 180, "all records to arrive", interval=0.5
-            )
-
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         spec = manifest["spec"]
@@ -184,40 +174,8 @@ class HybridScene(Acts):
         spec["application"]["sparkConf"] = {
             "spark.sql.streaming.fileSink.log.compactInterval": "100000"
         }
-        for role in ("driver", "executor"):
-            settings = spec["application"][role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self._data)}}
-            ]
+        fit_machine(spec, self._data)
         return manifest
-
-
-@contextlib.contextmanager
-def growing(topic: Topic) -> Iterator[None]:
-    """Produce live records, twice a second.
-
-    Raises:
-        ExceptionGroup: the broker refused records.
-    """
-    is_over, failures = threading.Event(), list[Exception]()
-
-    def grow() -> None:
-        try:
-            while not is_over.wait(0.5):
-                topic.produce(LIVE)
-        except Exception as error:  # noqa: BLE001 - raised below
-            failures.append(error)
-
-    thread = threading.Thread(target=grow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-    if failures:
-        raise ExceptionGroup("the producer failed", failures)
 
 
 def play(scene: HybridScene, progress: Progress) -> int:
@@ -225,7 +183,7 @@ def play(scene: HybridScene, progress: Progress) -> int:
     with progress.step(f"produce {scene.history:,} records, and write them as files"):
         scene.topic.archive()
     restarts = 0
-    with growing(scene.topic):
+    with repeated(lambda: scene.topic.produce(LIVE), every=0.5):
         with progress.step("apply, driver and executor start, first micro-batches of the history"):
             scene.apply()
             wait_until(lambda: rows(scene.sink) > 0, 600, "the first records", interval=0.2)

@@ -6,10 +6,7 @@ child of it as well. At the end, a checker that shares no code with the product 
 in the sink, and compares the order of each key.
 """
 
-import contextlib
 import tempfile
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +15,14 @@ import yaml
 from rich.console import Console
 
 from demo.acts import Acts
-from demo.scene import new_cluster
+from demo.producing import repeated
+from demo.scene import fit_machine, new_cluster
 from support.key_order import check_order
 from support.kinesis import KEYS, Stream, kinesis_client
 from support.story.operator_process import OperatorProcess
 from support.story.sink import rows
 from support.story.watch import owner_table
 from testbed.cluster import ProcessCluster
-from testbed.errors import DeadlineError
 from testbed.kinesis import ENVIRONMENT, kinesis_server
 from testbed.progress import Progress
 from testbed.versions import CHECKOUT
@@ -118,13 +115,6 @@ class KinesisScene(Acts):
 
         wait_until(is_read, 300, "the children to be read", interval=0.5)
 
-    def wait_all(self) -> None:
-        """Wait until everything has arrived; what is missing after that is counted as lost."""
-        with contextlib.suppress(DeadlineError):
-            wait_until(
-                lambda: rows(self.sink) >= self.produced, 180, "all records to arrive", interval=0.5
-            )
-
     def _manifest(self) -> dict[str, Any]:
         manifest: dict[str, Any] = yaml.safe_load(EXAMPLE.read_text())
         spec = manifest["spec"]
@@ -139,46 +129,14 @@ class KinesisScene(Acts):
             "spark.sql.streaming.fileSink.log.compactInterval": "100000"
         }
         self._data.mkdir(exist_ok=True)
-        for role in ("driver", "executor"):
-            settings = spec["application"][role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self._data)}}
-            ]
+        fit_machine(spec, self._data)
         return manifest
-
-
-@contextlib.contextmanager
-def growing(stream: Stream) -> Iterator[None]:
-    """Produce some records of each key, five times a second.
-
-    Raises:
-        ExceptionGroup: the server refused records.
-    """
-    is_over, failures = threading.Event(), list[Exception]()
-
-    def grow() -> None:
-        try:
-            while not is_over.wait(0.2):
-                stream.put(2 * len(KEYS))
-        except Exception as error:  # noqa: BLE001 - raised below
-            failures.append(error)
-
-    thread = threading.Thread(target=grow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-    if failures:
-        raise ExceptionGroup("the producer failed", failures)
 
 
 def play(scene: KinesisScene, progress: Progress) -> int:
     """Play all acts; returns how often a rescale restarted something."""
     restarts = 0
-    with growing(scene.stream):
+    with repeated(lambda: scene.stream.put(2 * len(KEYS)), every=0.2):
         with progress.step("apply, driver and executor start, first micro-batches"):
             console.print(scene.apply(), markup=False)
             wait_until(lambda: rows(scene.sink) > 0, 600, "the first records", interval=0.5)

@@ -44,12 +44,7 @@ class Scene:
         spec = manifest["spec"]
         spec["source"]["kafka"]["clusters"][0]["bootstrapServers"] = self.cluster.kafka().bootstrap
         self.data.mkdir(exist_ok=True)
-        for role in ("driver", "executor"):
-            settings = spec["application"][role]
-            settings["memory"] = "768m"
-            settings["template"]["spec"]["volumes"] = [
-                {"name": "data", "hostPath": {"path": str(self.data)}}
-            ]
+        fit_machine(spec, self.data)
         if self._slots is not None:
             spec["application"]["executor"]["cores"] = self._slots
         return manifest
@@ -100,6 +95,16 @@ class Scene:
             for topic in TOPICS
             for p, (_, end) in admin.offsets(topic).items()
         }
+
+
+def fit_machine(spec: dict[str, Any], data: Path) -> None:
+    """Give the pods of a manifest small heaps, and a folder of this machine as their volume."""
+    for role in ("driver", "executor"):
+        settings = spec["application"][role]
+        settings["memory"] = "768m"
+        settings["template"]["spec"]["volumes"] = [
+            {"name": "data", "hostPath": {"path": str(data)}}
+        ]
 
 
 def new_cluster(
