@@ -19,6 +19,25 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from balanced_source_spark.data_source import register
 
 
+def session(master: str) -> SparkSession:
+    """Start Spark, which runs slow tasks twice."""
+    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
+    for key, value in (
+        ("spark.python.unix.domain.socket.enabled", "true"),
+        # Spark ends the Python process of a killed task; here it lives on, as on a machine cut off.
+        ("spark.python.task.killTimeout", "1h"),
+        ("spark.speculation", "true"),
+        ("spark.speculation.interval", "100ms"),
+        ("spark.speculation.quantile", "0.1"),
+        ("spark.speculation.multiplier", "1.1"),
+        ("spark.speculation.minTaskRuntime", "100ms"),
+    ):
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
 def main(folder: str, master: str, trigger: str, *options: str) -> None:
     """Read until it is killed, or until the trigger ends it."""
     out, faults = Path(folder), importlib.import_module("sitecustomize")
@@ -47,20 +66,7 @@ def main(folder: str, master: str, trigger: str, *options: str) -> None:
             faults.hold("shuffle-is-done", until="go-on")
         return first, shuffled.collect()
 
-    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-    for key, value in (
-        ("spark.python.unix.domain.socket.enabled", "true"),
-        # Spark ends the Python process of a killed task; here it lives on, as on a machine cut off.
-        ("spark.python.task.killTimeout", "1h"),
-        ("spark.speculation", "true"),
-        ("spark.speculation.interval", "100ms"),
-        ("spark.speculation.quantile", "0.1"),
-        ("spark.speculation.multiplier", "1.1"),
-        ("spark.speculation.minTaskRuntime", "100ms"),
-    ):
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    register(spark)
+    spark = session(master)
     given = dict(option.split("=", 1) for option in options)
     sink = {
         name.removeprefix("sink."): given.pop(name)

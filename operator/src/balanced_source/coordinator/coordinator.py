@@ -41,15 +41,12 @@ from balanced_source.coordinator.events import (
 from balanced_source.coordinator.host_reports import HostReports
 from balanced_source.coordinator.state import (
     Checkpoint,
-    CoordinatorState,
-    HostState,
     SplitT,
     StateT,
     with_next_epoch,
 )
 from balanced_source.coordinator.view import AttributeTable, assignment_of, digest_of_settings
 from balanced_source.documents.assignment import Assignment
-from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError, containing
 
 
@@ -72,9 +69,7 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         published: Assignment | Literal["unknown"] | None = "unknown",
         keeps_finished: bool = False,
     ) -> None:
-        """A coordinator for `source`.
-
-        Fresh, or continuing from `restored` (then `parallelism` and `hosts` are there).
+        """A coordinator that begins, or continues from `restored`, which has the hosts and so on.
 
         Args:
             source: what is read.
@@ -94,21 +89,15 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         Raises:
             ContractViolationError: parallelism or the number of hosts is below 1.
         """
-        if isinstance(published, Assignment):
-            # some may be on their way out
+        if isinstance(published, Assignment):  # some of its hosts may be on their way out
             hosts = tuple(dict.fromkeys((*hosts, *published.incarnations)))
-        if restored is None:
-            membership.check_positive(parallelism, hosts)
-            state: CoordinatorState[SplitT] = CoordinatorState(
-                lineage=lineage,
-                parallelism=parallelism,
-                hosts=in_host_order(dict.fromkeys(hosts, HostState())),
-            )
-        else:
-            state = restored.coordinator
         self.source = source
-        self._is_restored = restored is not None
-        self._is_outdated = False
+        state = (
+            membership.first_state(parallelism, hosts, lineage=lineage)
+            if restored is None
+            else restored.coordinator
+        )
+        self._is_restored, self._is_outdated = restored is not None, False
         if (
             restored is not None
             and published != "unknown"

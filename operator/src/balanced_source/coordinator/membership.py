@@ -40,6 +40,22 @@ def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
         )
 
 
+def first_state(
+    parallelism: int, hosts: Sequence[str], *, lineage: int
+) -> CoordinatorState[SplitT]:
+    """Return the state of a coordinator that begins without a stored one.
+
+    Raises:
+        ContractViolationError: there would be no reader, or no host.
+    """
+    check_positive(parallelism, hosts)
+    return CoordinatorState(
+        lineage=lineage,
+        parallelism=parallelism,
+        hosts=in_host_order(dict.fromkeys(hosts, HostState())),
+    )
+
+
 def after(state: CoordinatorState[SplitT], event: HostsChanged | HostOverdue) -> Hosts:
     """Return the hosts after an event that concerns only the hosts."""
     match event:

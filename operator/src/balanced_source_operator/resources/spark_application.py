@@ -144,40 +144,24 @@ def spark_application(
         metrics_port: where the driver serves Prometheus metrics; 0: nowhere.
         documentation_url: of a site with the documentation; empty: that of the package.
     """
-    ends = is_bounded or ends_by_itself(application)
+    policy = _restart_policy(max_failures, ends=is_bounded or ends_by_itself(application))
+    template = driver_template(
+        source,
+        application,
+        secrets,
+        connector,
+        options,
+        metrics_port=metrics_port,
+        documentation_url=documentation_url,
+        conf=conf,
+    )
     spec: dict[str, Any] = {
-        "type": "Python",
-        "mode": "cluster",
-        "pythonVersion": "3",
-        "sparkVersion": application.spark_version,
-        "image": application.image,
-        "imagePullPolicy": application.image_pull_policy.value,
-        "mainApplicationFile": application.main_application_file,
-        "arguments": list(application.arguments),
-        # All that has a default is set: Kubeflow's defaults are in a webhook, which may be absent.
-        "restartPolicy": _restart_policy(max_failures, ends=ends),
+        **_program(application),
+        "restartPolicy": policy,
         "sparkConf": {**DEFAULT_CONF, **conf, **application.spark_conf},
-        "driver": {
-            "cores": application.driver.cores,
-            "memory": application.driver.memory,
-            # As a field, not as a Spark setting: newer webhooks of Kubeflow reject that setting.
-            "serviceAccount": application.service_account,
-            "labels": source.pod_labels,
-            "template": driver_template(
-                source,
-                application,
-                secrets,
-                connector,
-                options,
-                metrics_port=metrics_port,
-                documentation_url=documentation_url,
-                conf=conf,
-            ),
-        },
+        "driver": _driver(source, application, template),
         "executor": _executor(source, application, secrets, parallelism),
     }
-    if application.image_pull_secrets:
-        spec["imagePullSecrets"] = list(application.image_pull_secrets)
     annotations = application_annotations(
         source, application, secrets=secrets, conf=conf, failures=failures
     )
@@ -186,6 +170,36 @@ def spark_application(
         "kind": KUBEFLOW_APPLICATION.kind,
         "metadata": source.metadata(name, annotations=annotations),
         "spec": spec,
+    }
+
+
+def _program(application: Application) -> dict[str, Any]:
+    """Return what runs, and by which image."""
+    program: dict[str, Any] = {
+        "type": "Python",
+        "mode": "cluster",
+        "pythonVersion": "3",
+        "sparkVersion": application.spark_version,
+        "image": application.image,
+        "imagePullPolicy": application.image_pull_policy.value,
+        "mainApplicationFile": application.main_application_file,
+        "arguments": list(application.arguments),
+    }
+    if application.image_pull_secrets:
+        program["imagePullSecrets"] = list(application.image_pull_secrets)
+    return program
+
+
+def _driver(
+    source: Identity, application: Application, template: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "cores": application.driver.cores,
+        "memory": application.driver.memory,
+        # As a field, not as a Spark setting: newer webhooks of Kubeflow reject that setting.
+        "serviceAccount": application.service_account,
+        "labels": source.pod_labels,
+        "template": template,
     }
 
 
@@ -258,6 +272,7 @@ def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     """The Spark operator's part of restarts.
 
     With a limit it gives up, and the operator sees a failed application.
+    All that has a default is set: Kubeflow's defaults are in a webhook, which may be absent.
     """
     return {
         "type": "OnFailure" if ends or max_failures is not None else "Always",
