@@ -144,6 +144,20 @@ class TwiceHalf(FilesSparkHalf):
         return Reader
 
 
+class GuessingHalf(FilesSparkHalf):
+    """Lets Arrow guess the types of each range's columns from its values."""
+
+    def task_reader(self, query: Query[FileReadOptions]) -> Any:
+        made = super().task_reader(query)
+
+        class Reader:
+            def read(self, partition: ReaderPartition) -> Iterator[pa.RecordBatch]:
+                rows = [row for batch in made().read(partition) for row in batch.to_pylist()]
+                yield pa.RecordBatch.from_pydict({"value": [row["value"] for row in rows]})
+
+        return Reader
+
+
 @pytest.fixture
 def suite(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> TestText:
     """The suite of text files, to be run by a test."""
@@ -160,6 +174,15 @@ def test_the_suite_finds_a_half_that_reads_a_range_twice(
 
     with pytest.raises(AssertionError):
         suite.test_every_record_of_a_range_comes_once_in_its_order()
+
+
+def test_the_suite_finds_a_half_whose_empty_ranges_have_other_types(
+    monkeypatch: pytest.MonkeyPatch, suite: TestText
+) -> None:
+    monkeypatch.setattr(suite, "half", GuessingHalf)
+
+    with pytest.raises(AssertionError, match="same names, order and types"):
+        suite.test_all_batches_have_the_same_columns()
 
 
 def test_the_suite_finds_hooks_that_hold_a_split_back(

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import Result
-from kubernetes_asyncio.config import kube_config
+from kubernetes_asyncio.config import incluster_config, kube_config
 from typer.testing import CliRunner
 
 from balanced_source_operator.cli import app
+from balanced_source_operator.kube import connect as connecting
 from balanced_source_operator.kube.connect import connect
 from support.builders import source_body
 
@@ -110,3 +111,72 @@ async def test_the_namespace_is_that_of_the_context_that_was_named(
 
     async with connect(context=context) as (_, found):
         assert found == namespace
+
+
+@pytest.fixture
+def pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of a pod's service account; the pod has no kubeconfig."""
+    account = tmp_path / "serviceaccount"
+    account.mkdir()
+    for name, text in (("token", "t"), ("ca.crt", "c"), ("namespace", "jobs\n")):
+        (account / name).write_text(text)
+    monkeypatch.setattr(connecting, "SERVICE_ACCOUNT", account)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(account / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(account / "ca.crt"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return account
+
+
+def connected(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What clients are made for, instead of clients: the certificate is none."""
+
+    class Client:
+        def __init__(self, configuration: Any) -> None:
+            made.append(configuration)
+
+        async def __aenter__(self) -> Any:
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            """Nothing is open."""
+
+    made: list[Any] = []
+    monkeypatch.setattr(connecting, "ApiClient", Client)
+    return made
+
+
+@pytest.mark.usefixtures("pod")
+async def test_in_a_pod_a_command_asks_the_pod_s_own_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """``kubectl exec`` in the operator's pod: only pods reach some brokers."""
+    made = connected(monkeypatch)
+    async with connect() as (_, namespace):
+        assert (namespace, made[0].host) == ("jobs", "https://10.0.0.1:443")
+
+
+def test_a_pod_without_a_service_account_has_no_cluster(pod: Path) -> None:
+    (pod / "token").unlink()
+
+    assert "no kubeconfig found. Set KUBECONFIG" in run("status").stderr
+
+
+def test_in_a_pod_a_kubeconfig_that_was_named_is_needed(
+    pod: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(pod / "none"))
+
+    assert f"kubeconfig {pod / 'none'}: no kubeconfig found" in run("status").stderr
+
+
+def test_a_damaged_service_account_is_said(pod: Path) -> None:
+    (pod / "namespace").unlink()
+    result = run("status")
+
+    assert (result.exit_code, f"service account in {pod}: cannot be used" in result.stderr) == (
+        2,
+        True,
+    )

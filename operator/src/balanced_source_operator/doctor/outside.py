@@ -25,6 +25,11 @@ from balanced_source_operator.runtime.secrets import SecretCache
 MAX_CALLS: Final = 200
 """Calls of one source; each cluster needs two."""
 
+_IN_A_POD: Final = (
+    "kubectl exec -n balanced-source deploy/balanced-source -- balanced-source doctor -n NAMESPACE"
+)
+"""With the names of the chart's documentation."""
+
 PATIENCE: Final = 60.0
 """Seconds for all calls of one source."""
 
@@ -48,7 +53,7 @@ async def check_discovery(
     for scope, failure in problems.items():
         problem = discovery_problem(failure, scope=scope)
         remedy = remedy_of(problem.reason)
-        advice = "If only pods can reach it, run this command in a pod."
+        advice = f"If only pods can reach it, run it in the operator's pod: {_IN_A_POD}"
         yield error(
             f"{label}: {scope}",
             problem.reason,
