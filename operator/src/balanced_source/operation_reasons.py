@@ -198,8 +198,8 @@ DRIVER_SILENT: Final = (
     ReasonKind.OPERATION,
     "No driver of the source reports, although an application runs. Its lag is unknown.",
     (
-        "See the driver's log, and whether it reaches the API server. If it hangs, delete its"
-        " SparkApplication."
+        "See the driver's log, and whether it reaches the API server. If it hangs, delete its pod:"
+        " another one continues from the checkpoint."
     ),
 )
 READERS_MISSING: Final = (

@@ -26,7 +26,7 @@ changes](subscription-changes.md) and [moving over from
 `properties` and Secrets hold properties of librdkafka. Names of Java clients with the same meaning
 are translated (`request.timeout.ms`, PEM stores, `sasl.jaas.config` of PLAIN, SCRAM and
 OAUTHBEARER, `ca.crt`/`tls.crt`/`tls.key` of Kubernetes, Strimzi's `user.crt`/`user.key`); others
-are refused with the name to use. Secrets belong into Secrets: a property whose name says password,
+are refused with the name to use. Secrets belong in Secrets: a property whose name says password,
 secret, pem or key store key is refused in the spec. Reserved are properties that the source sets
 itself, such as `group.id`, `client.id`, `auto.offset.reset` and `enable.auto.commit`.
 

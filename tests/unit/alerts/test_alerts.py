@@ -9,6 +9,7 @@ import yaml
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller import conditions
+from support.runbooks import head
 from support.served_metrics import served
 
 ROOT = Path(__file__).parents[3]
@@ -40,6 +41,34 @@ def test_an_alert_says_what_is_wrong_and_has_a_runbook(rule: dict[str, Any]) -> 
     assert {"summary", "description"} <= rule["annotations"].keys()
     page = (RUNBOOKS / f"{rule['alert']}.md").read_text()
     assert [f"## {part}" in page for part in ("Meaning", "Look at", "Do")] == [True] * 3
+
+
+@pytest.mark.parametrize("rule", RULES, ids=NAMES)
+def test_a_runbook_begins_with_the_text_of_its_alert(rule: dict[str, Any]) -> None:
+    """People search for what their pager shows."""
+    lines = (RUNBOOKS / f"{rule['alert']}.md").read_text().splitlines()
+
+    assert lines[:3] == [f"# {rule['alert']}", "", head(rule)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "wanted"),
+    [
+        ({}, "**NAMESPACE/SOURCE is late.** Severity warning; fires when this is true: `a > 0`"),
+        ({"for": "1m"}, "fires when this is true for 1 minute: `a > 0`"),
+        ({"for": "15m", "expr": "a\n  > 0"}, "fires when this is true for 15 minutes: `a > 0`"),
+    ],
+)
+def test_the_line_of_an_alert_has_severity_time_and_rule(
+    changed: dict[str, Any], wanted: str
+) -> None:
+    rule = {
+        "alert": "Late",
+        "expr": "a > 0",
+        "labels": {"severity": "warning"},
+        "annotations": {"summary": "{{ $labels.namespace }}/{{ $labels.source }} is late"},
+    }
+    assert wanted in head(rule | changed)
 
 
 def test_every_alert_is_played_and_fires_once_at_least() -> None:

@@ -179,8 +179,9 @@ def test_an_out_of_memory_kill_is_named() -> None:
     said = problem(decided("PENDING_RERUN", killed))[1]
 
     assert (
-        "pod orders-1-driver: OOMKilled (exit code 137): raise spec.application.driver.memory"
-        in said
+        "pod orders-1-driver: OOMKilled (exit code 137): raise spark.driver.memoryOverhead in"
+        " spec.application.sparkConf, or spec.application.driver.memory if the log has"
+        " OutOfMemoryError" in said
     )
 
 
@@ -188,7 +189,7 @@ def test_an_out_of_memory_kill_is_named() -> None:
 @pytest.mark.parametrize(
     ("ended", "says"),
     [
-        ({"reason": "OOMKilled", "exitCode": 0}, "OOMKilled (exit code 0): raise spec"),
+        ({"reason": "OOMKilled", "exitCode": 0}, "OOMKilled (exit code 0): raise spark"),
         ({"reason": "Error", "exitCode": 2}, "Error (exit code 2)"),
         ({"exitCode": 2}, "Error (exit code 2)"),
         ({"reason": "Completed", "exitCode": 0}, ""),

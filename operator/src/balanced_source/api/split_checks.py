@@ -1,4 +1,4 @@
-"""Checks splits where they enter: what they hold is stored, and must be readable ever after."""
+"""Checks splits where they enter: what they hold is stored, and must stay readable."""
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple

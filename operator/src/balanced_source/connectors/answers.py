@@ -1,6 +1,6 @@
 """Checks the answers to the calls of an enumerator.
 
-What they hold is stored, and must be readable ever after.
+What they hold is stored, and must stay readable.
 
 A wrong answer counts as a failure of its call, so that a condition says what the connector has to
 return.

@@ -90,7 +90,7 @@ def _listed(kind: str) -> Mapping[str, Sequence[Mapping[str, str]]] | None:
     # Our own interpreter and module; a connector was found by this name
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=False)  # noqa: S603
     if done.returncode != 0:
-        why = done.stderr.strip().splitlines() or ["it ended without a word"]
+        why = done.stderr.strip().splitlines() or ["it ended without a message"]
         raise ConnectorError(f"the options of connector {kind!r} cannot be listed: {why[-1]}")
     found: Mapping[str, Sequence[Mapping[str, str]]] | None = json.loads(done.stdout)
     return found

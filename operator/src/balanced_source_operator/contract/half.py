@@ -134,7 +134,7 @@ class OperatorHalf(ABC, Generic[SpecT]):
         What it must know before it starts.
 
         The rows have columns before there is an assignment. What can change while the source lives
-        belongs into `Source.reader_settings` instead. Nothing secret.
+        belongs in `Source.reader_settings` instead. Nothing secret.
         """
         del spec
         return {}

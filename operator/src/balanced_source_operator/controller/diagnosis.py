@@ -145,6 +145,12 @@ def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
     return None
 
 
+_MORE_MEMORY: Final = (
+    "raise spark.driver.memoryOverhead in spec.application.sparkConf, or"
+    " spec.application.driver.memory if the log has OutOfMemoryError"
+)
+
+
 def _terminations(pod: Manifest) -> Iterator[str]:
     """Why containers of a pod ended with an error."""
     name = pod["metadata"]["name"]
@@ -156,7 +162,7 @@ def _terminations(pod: Manifest) -> Iterator[str]:
             ended = container.get(state, {}).get("terminated") or {}
             if ended.get("exitCode", 0) != 0 or ended.get("reason") == "OOMKilled":
                 word = ended.get("reason", "Error")
-                more = ": raise spec.application.driver.memory" if word == "OOMKilled" else ""
+                more = f": {_MORE_MEMORY}" if word == "OOMKilled" else ""
                 yield f"pod {name}: {word} (exit code {ended.get('exitCode')}){more}"
                 yield _own_reason(ended)
 

@@ -208,8 +208,8 @@ def _quiet(applications: list[str]) -> Problem:
     message = (
         f"no driver of this source has reported for {QUIET:.0f} s, although"
         f" {', '.join(applications)} run: what is read, and the lag, are unknown. See the logs of"
-        " the drivers, and whether they reach the API server. If one hangs, delete its"
-        " SparkApplication: another one continues from the checkpoint"
+        " the drivers, and whether they reach the API server. If one hangs, delete its pod:"
+        " another one continues from the checkpoint"
     )
     return Problem(reason=Reason.DRIVER_SILENT, message=message)
 

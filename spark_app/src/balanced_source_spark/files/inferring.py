@@ -1,4 +1,4 @@
-"""The option `inferSchema`: columns come from the files once, and from the state ever after."""
+"""The option `inferSchema`: columns come from the files once, and from the state from then on."""
 
 import re
 from collections.abc import Mapping

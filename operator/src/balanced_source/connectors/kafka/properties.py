@@ -99,7 +99,7 @@ SECRET_PARTS: Final = (
     "sasl.oauthbearer.config",
     "ssl.keystore.key",
 )
-"""Parts of property names whose values are secrets: they belong into a Secret, not into a spec."""
+"""Parts of property names whose values are secrets: they belong in a Secret, not into a spec."""
 
 
 def check_properties(properties: Mapping[str, str], *, field: str) -> None:
