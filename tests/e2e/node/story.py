@@ -17,6 +17,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from e2e.node.inside import check_commands
 from e2e.node.reachability import check_reachability, enforced
 from e2e.node.scene import JOBS, SLOTS, SPLITS, SYSTEM, TOPICS, Scene
 from support.story.load import Load
@@ -106,6 +107,8 @@ def _acts(scene: Scene, progress: Progress) -> Outcome:
             scene.source.wait_adopted(parallelism=2, splits=SPLITS, timeout=_PATIENCE)
         with progress.step("connections that the NetworkPolicy allows, and others"):
             complaints += check_reachability(scene)
+        with progress.step("commands of the pages, in these pods"):
+            complaints += check_commands(scene)
         for readers in (4, 2):
             complaints += rescale(scene, progress, readers)
         lose_driver(scene, progress)
