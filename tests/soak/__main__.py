@@ -20,15 +20,23 @@ HOUR: Final = 3600.0
 WARM_UP: Final = 20 / 60
 """Hours that do not count: caches fill, and allocators settle."""
 
+WARM_UP_PACE: Final = 10
+"""How many times as often sources are rescaled during the warm-up.
+
+Drivers and workers keep something for each reader that they have seen, so each source should have
+had its most readers by then.
+"""
+
 TELL_EVERY: Final = 60.0
 """Seconds between two lines of progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How long, and seconds between two rescales and two samples."""
+    """How long, of which how much is warm-up, and seconds between two rescales and two samples."""
 
     hours: float
+    warm_up: float
     rescale_every: float
     sample_every: float
 
@@ -70,11 +78,13 @@ def main(  # noqa: PLR0917 - options of the command line
     )
     with world:
         world.wait_until_all_read()
-        pace = Pace(hours=hours, rescale_every=rescale_every, sample_every=sample_every)
+        warm_up = hours / 3 if hours < 1 else WARM_UP
+        pace = Pace(
+            hours=hours, warm_up=warm_up, rescale_every=rescale_every, sample_every=sample_every
+        )
         samples = _watch(world, run_dir / "samples.jsonl", pace, random.Random(seed))
         lag = world.produced - world.rows
-    is_short = hours < 1
-    verdict = judge(samples, warm_up=hours / 3 if is_short else WARM_UP, is_short=is_short)
+    verdict = judge(samples, warm_up=warm_up, is_short=hours < 1)
     failures = [*verdict.failures, *([f"{world.failed} tasks failed"] if world.failed else [])]
     for failure in failures:
         console.print(f"soak: {failure}", markup=False)
@@ -92,7 +102,8 @@ def _watch(world: World, file: Path, pace: Pace, dice: random.Random) -> list[Sa
     with file.open("w") as out:
         while (now := time.monotonic()) - began < pace.hours * HOUR:
             if now >= due["rescale"]:
-                due["rescale"] = now + pace.rescale_every
+                is_warming_up = now - began < pace.warm_up * HOUR
+                due["rescale"] = now + pace.rescale_every / (WARM_UP_PACE if is_warming_up else 1)
                 world.rescale(dice)
                 rescales += 1
             if now >= due["sample"]:
