@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # Two images from one wheel:
-#   docker build --target operator -t balanced-source/operator:0.1.0 .
+#   docker build --target operator -t balanced-source/operator:0.2.0 .
 #   docker build --target spark --build-arg SPARK_VERSION=4.2.0 -t balanced-source/spark:4.2.0 .
 # Everything that pip installs is pinned by hash in .ci/locks. To pin the base image too, give it by digest:
 #   --build-arg PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…

@@ -28,6 +28,12 @@ PLACES = {
 }
 """File → patterns around its version."""
 
+PAGES = ("docs/*.md", "docs/*/*.md", "examples/*/*.md", "Dockerfile")
+"""What names images and wheels of the present version, for readers to copy."""
+
+NAMED = re.compile(r"(image\.tag=|\boperator:|balanced_source(?:_native)?-)\d+\.\d+\.\d+")
+"""How they name it. The images of Spark have the version of Spark."""
+
 UNRELEASED = "## [Unreleased]\n"
 SPARK = ("4.2.0", "4.3.0")
 
@@ -48,12 +54,21 @@ def changed_files(version: str, today: dt.date) -> dict[str, str]:
                     f"{name} has its version in {count} places that match {pattern}, not in one"
                 )
         found[name] = text
+    for name, text in pages().items():
+        found[name] = NAMED.sub(rf"\g<1>{version}", text)
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     head, heading, rest = changelog.partition(UNRELEASED)
     if not heading or not rest.partition("\n## ")[0].strip():
         raise ValueError("CHANGELOG.md has nothing under Unreleased: there is nothing to release")
     found["CHANGELOG.md"] = f"{head}{UNRELEASED}\n## [{version}] - {today.isoformat()}\n{rest}"
     return found
+
+
+def pages() -> dict[str, str]:
+    """Return the pages that name the version, by their paths."""
+    files = sorted(path for pattern in PAGES for path in ROOT.glob(pattern))
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    return {str(p.relative_to(ROOT)): text for p, text in texts.items() if NAMED.search(text)}
 
 
 def commands(version: str, registry: str) -> list[list[str]]:

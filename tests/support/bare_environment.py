@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from testbed.versions import CHECKOUT
+from testbed.versions import CHECKOUT, OURS
 
 _OURS: Final = ("balanced_source", "_balanced_source", "pyspark_balanced")
 """First letters of what an environment for this project's development has of the project."""
 
-_NATIVE: Final = "Metadata-Version: 2.1\nName: balanced-source-native\nVersion: 0.1.0\n"
+_NATIVE: Final = f"Metadata-Version: 2.1\nName: balanced-source-native\nVersion: {OURS}\n"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def make(folder: Path) -> BareEnvironment:
             (dependencies / path.name).symlink_to(path)
     (site / "dependencies.pth").write_text(f"{dependencies}\n")
     # Its wheel is compiled, and has tests of its own.
-    native = dependencies / "balanced_source_native-0.1.0.dist-info"
+    native = dependencies / f"balanced_source_native-{OURS}.dist-info"
     native.mkdir()
     (native / "METADATA").write_text(_NATIVE)
     _script(folder / "bin" / "pytest", "from pytest import console_main as main")

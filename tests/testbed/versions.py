@@ -4,6 +4,7 @@ Modules and jars are pinned by the lock files beside them (`go/*/go.mod`, `jars/
 constants here name what those files pin, and a unit test keeps the two in step.
 """
 
+import tomllib
 from pathlib import Path
 
 KUBERNETES = "1.35.4"
@@ -27,3 +28,5 @@ MINIMUM_JAVA = 17
 
 TESTBED = Path(__file__).resolve().parent
 CHECKOUT = TESTBED.parent.parent
+OURS: str = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["version"]
+"""The version of this project: of its wheels, its chart and the operator's image."""

@@ -12,6 +12,7 @@ import yaml
 
 from testbed.errors import CommandError
 from testbed.helm import Helm
+from testbed.versions import OURS
 
 pytestmark = pytest.mark.integration
 Render = Callable[..., list[dict[str, Any]]]
@@ -44,25 +45,28 @@ def images(documents: list[dict[str, Any]]) -> set[str]:
 @pytest.mark.parametrize(
     ("values", "image"),
     [
-        ({}, "registry.example.org/balanced-source/operator:0.1.0"),
+        ({}, f"registry.example.org/balanced-source/operator:{OURS}"),
         (
             {"image": {"registry": "mirror.test:5000"}},
-            "mirror.test:5000/balanced-source/operator:0.1.0",
+            f"mirror.test:5000/balanced-source/operator:{OURS}",
         ),
         (
             {"global": {"imageRegistry": "mirror.test/hub/"}},
-            "mirror.test/hub/balanced-source/operator:0.1.0",
+            f"mirror.test/hub/balanced-source/operator:{OURS}",
         ),
         (
             {"image": {"registry": "own.test"}, "global": {"imageRegistry": "mirror.test"}},
-            "own.test/balanced-source/operator:0.1.0",
+            f"own.test/balanced-source/operator:{OURS}",
         ),
         (
             {"image": {"repository": "team/operator"}, "global": {"imageRegistry": "mirror.test"}},
-            "mirror.test/team/operator:0.1.0",
+            f"mirror.test/team/operator:{OURS}",
         ),
         ({"image": {"repository": "localhost/operator", "tag": "dev"}}, "localhost/operator:dev"),
-        ({"image": {"repository": "operator", "registry": "own.test"}}, "own.test/operator:0.1.0"),
+        (
+            {"image": {"repository": "operator", "registry": "own.test"}},
+            f"own.test/operator:{OURS}",
+        ),
     ],
 )
 def test_the_registry_can_be_replaced(render: Render, values: dict[str, Any], image: str) -> None:
@@ -208,7 +212,7 @@ def test_an_umbrella_chart_can_include_it(helm: Helm, chart: Path, tmp_path: Pat
     }
     text = helm("template", "demo", parent, "--values", helm.values("umbrella", values))
     documents = [document for document in yaml.safe_load_all(text) if document]
-    assert images(documents) == {"mirror.test/balanced-source/operator:0.1.0"}
+    assert images(documents) == {f"mirror.test/balanced-source/operator:{OURS}"}
 
 
 def test_the_lease_belongs_to_the_release(render: Render) -> None:

@@ -18,7 +18,7 @@ from support.page_scene import Viewer
 from testbed.cluster import ProcessCluster
 from testbed.helm import Helm
 from testbed.ports import PortPool
-from testbed.versions import CHECKOUT
+from testbed.versions import CHECKOUT, OURS
 from testbed.waiting import wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -69,7 +69,7 @@ def install(cluster: ProcessCluster, chart: Path, ports: PortPool) -> int:
     }
     # The cluster has the Spark operator already.
     _, words = commands("helm")
-    here = {"charts/balanced-source": str(chart), "image.tag=0.1.0": "image.tag=dev"}
+    here = {"charts/balanced-source": str(chart), f"image.tag={OURS}": "image.tag=dev"}
     given = [here.get(word, word).replace("REGISTRY/", "balanced-source/") for word in words[1:]]
     helm(*given, "--values", helm.values("start", values), "--wait", "--timeout", "3m")
     return port

@@ -49,7 +49,16 @@ def test_all_versions_are_changed_together(release: ModuleType) -> None:
     assert "## [Unreleased]\n\n## [9.8.7] - 2030-01-02\n" in files["CHANGELOG.md"]
     for name, text in files.items():  # nothing else is touched
         before = (CHECKOUT / name).read_text(encoding="utf-8").splitlines()
-        assert len(set(text.splitlines()) - set(before)) <= 2, name
+        added = set(text.splitlines()) - set(before)
+        assert len(added) <= 2 or all("9.8.7" in line for line in added), name
+
+
+def test_pages_name_the_images_and_wheels_of_this_version(release: ModuleType) -> None:
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    found = [match for text in release.pages().values() for match in release.NAMED.finditer(text)]
+
+    assert len(found) >= 8
+    assert {match[0].removeprefix(match[1]) for match in found} == {project["version"]}
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(
