@@ -52,8 +52,8 @@ class Task:
 
 
 FIRST = (
-    rf"stream {STREAM}, shard {SHARD}: it was found at 1970-01-01T00:16:40Z, and nothing of it was"
-    " read within the retention .* Set onDataLoss to Continue"
+    rf"stream {STREAM}, shard {SHARD}: it exists since 1970-01-01T00:16:40Z or longer, and nothing"
+    " of it was read within the retention .* Set onDataLoss to Continue"
 )
 
 

@@ -15,7 +15,8 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.host.journaling import delivered, next_end, shares
 from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source_adapters.kinesis.client import Record
-from balanced_source_adapters.kinesis.reader import Fetches, KinesisReader, ShardReader
+from balanced_source_adapters.kinesis.fetches import Fetches
+from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal.reading import Reading
 from balanced_source_spark.kinesis.half import KinesisSparkHalf

@@ -22,14 +22,8 @@ from balanced_source_adapters.kinesis.client import (
     Summary,
     ThrottledError,
 )
-from balanced_source_adapters.kinesis.reader import (
-    FetchedUpTo,
-    Fetches,
-    KinesisReader,
-    ShardReader,
-    ShardState,
-    threaded,
-)
+from balanced_source_adapters.kinesis.fetches import FetchedUpTo, Fetches
+from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader, ShardState, threaded
 from balanced_source_adapters.kinesis.shared import (
     IDLE,
     INTERVAL,

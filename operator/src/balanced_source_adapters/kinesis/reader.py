@@ -1,12 +1,11 @@
 """Reads shards: a split reader for any number of them, and the source reader of a task."""
 
-import datetime as dt
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from itertools import dropwhile
+from typing import Final, Protocol
 
 from balanced_source.api import (
     RecordEmitter,
@@ -28,7 +27,16 @@ from balanced_source_adapters.kinesis.client import (
     NotFoundError,
     Record,
     Summary,
+    ThrottledError,
 )
+from balanced_source_adapters.kinesis.expiry import (
+    begun_late,
+    former_gone,
+    is_late,
+    is_near,
+    was_empty,
+)
+from balanced_source_adapters.kinesis.fetches import FetchedUpTo, Fetches
 from balanced_source_adapters.kinesis.shared import OF_PROCESS, ShardKey, SharedShards
 from balanced_source_adapters.kinesis.summaries import Summaries
 from balanced_source_adapters.lazy_log import get_logger
@@ -41,10 +49,6 @@ more."""
 
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
-
-
-SHORTEST_RETENTION: Final = 24 * 60 * 60 * 1000
-"""Milliseconds for which each stream keeps records at least."""
 
 
 class ShardClient(Protocol):
@@ -63,51 +67,6 @@ class ShardClient(Protocol):
         ...
 
 
-class FetchedUpTo(NamedTuple):
-    """How far a shard was behind when it was fetched last.
-
-    Attributes:
-        position: behind what was fetched.
-        arrived: when the last fetched record arrived, in microseconds since the epoch; None before
-            the first one.
-        behind: how far that record is behind the newest, in milliseconds.
-    """
-
-    position: int
-    arrived: int | None
-    behind: int
-
-
-@dataclass(slots=True)
-class Fetches:
-    """What the readers of shards tell the reader of a task. They fill it in their threads.
-
-    Attributes:
-        tips: splits whose available records were all fetched.
-        newest: split → its newest fetch.
-        read_up_to: split → position, and when it had nothing more; see `ShardSplit.read_up_to`.
-        gaps: split → how often records of it had expired, and were skipped.
-    """
-
-    tips: set[SplitId] = field(default_factory=set)
-    newest: dict[SplitId, FetchedUpTo] = field(default_factory=dict)
-    read_up_to: dict[SplitId, tuple[int, int]] = field(default_factory=dict)
-    gaps: Counter[SplitId] = field(default_factory=Counter)
-
-    def note(self, split: ShardSplit, arrived: int | None, behind: int | None) -> None:
-        """Note the newest fetch of a split; see `FetchedUpTo`."""
-        if behind is None:
-            self.newest.pop(split.split_id, None)
-        else:
-            self.newest[split.split_id] = FetchedUpTo(split.offset, arrived, behind)
-
-    def forget(self, split_id: SplitId) -> None:
-        """Forget a split that this reader was given, or has lost."""
-        self.tips.discard(split_id)
-        self.newest.pop(split_id, None)
-        self.read_up_to.pop(split_id, None)
-
-
 @dataclass(slots=True)
 class _Reading:
     """A shard that is being read.
@@ -123,6 +82,7 @@ class _Reading:
             nothing of it was read.
         is_whole: whether the shard had nothing more behind the position within the retention, so
             that nothing can have expired unread.
+        retention: of its stream, in milliseconds; None: unknown.
     """
 
     split: ShardSplit
@@ -132,6 +92,7 @@ class _Reading:
     arrived: int | None = None
     is_late: bool = False
     is_whole: bool = False
+    retention: int | None = None
 
 
 class ShardReader(SplitReader[Record, ShardSplit]):
@@ -239,12 +200,21 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             self._shared.forget(reading.key)
             self._doubt(reading)
             return [], False
+        except ThrottledError as error:
+            # The iterator still lives, and what is known of the stream still holds. To ask for them
+            # again would take from the limits of other shards and streams.
+            self._fetches.newest.pop(reading.split.split_id, None)
+            self._put_off(reading, error)
+            return [], False
         except (TransientDiscoveryError, NotFoundError) as error:
             self._doubt(reading)
-            delay = self._shared.has_failed(reading.key, now=self._clock())
-            log.warning("a shard cannot be read now", why=str(error), again_in=delay)
+            self._put_off(reading, error)
             return [], False
         return self._taken(reading, batch)
+
+    def _put_off(self, reading: _Reading, error: Exception) -> None:
+        delay = self._shared.has_failed(reading.key, now=self._clock())
+        log.warning("a shard cannot be read now", why=str(error), again_in=delay)
 
     def _doubt(self, reading: _Reading) -> None:
         """After a failure the stream may be another one, and the lag of the shard is unknown."""
@@ -274,10 +244,9 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             return
         summary = self._checked_summary(split)
         tip = self._shared.tip(reading.key, split.offset)
-        reading.is_whole = self._clock() - tip < (summary.retention or 0) / 1000 or (
-            _was_empty(split, summary)
-        )
-        reading.is_late = not split.offset and not reading.is_whole and _is_late(split, summary)
+        reading.is_whole = any(was_empty(when, summary) for when in (tip, split.read_up_to))
+        reading.is_late = not split.offset and not reading.is_whole and is_late(split, summary)
+        reading.retention = summary.retention
         # The iterator begins with the record that was read last: its return proves that none is
         # missing.
         reading.former = split.offset - 1 if split.offset else None
@@ -286,9 +255,12 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         except BadPositionError as error:
             if not split.offset:  # the user's own start, which is wrong
                 raise
-            if not reading.is_whole:
-                self._note_loss(split, _former_gone(split, error), error)
+            # Before the records of a new stream are taken for the rest of this one.
+            self._summaries.doubt(split.stream)
+            self._checked_summary(split)
             reading.iterator, reading.former = self._client.iterator(split.from_its_oldest()), None
+            if not reading.is_whole:
+                self._note_loss(split, former_gone(split, error), error)
 
     def _checked_summary(self, split: ShardSplit) -> Summary:
         """Return what the service says of a split's stream, which is still the same.
@@ -306,7 +278,8 @@ class ShardReader(SplitReader[Record, ShardSplit]):
     def _taken(self, reading: _Reading, batch: Batch) -> tuple[list[Record], bool]:
         split, now = reading.split, self._clock()
         found = self._new(reading, batch)
-        is_over = batch.iterator is None
+        if is_over := batch.iterator is None:
+            self._check_end(reading)
         if found:
             reading.split, reading.arrived = split.at(found[-1].sequence + 1), found[-1].arrived
         self._fetches.note(reading.split, reading.arrived, batch.behind)
@@ -314,20 +287,28 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         (self._fetches.tips.discard if batch.behind else self._next_tips.add)(split.split_id)
         size = sum(len(record.data) for record in batch.records)
         self._shared.has_read(reading.key, now=now, size=size, is_idle=is_idle)
+        self._keep(reading, batch, now, is_new=bool(found))
+        is_sure = reading.is_whole or (reading.former is None and not reading.is_late)
+        if batch.behind == 0 and is_sure and batch.now is not None:
+            self._shared.note_tip(reading.key, reading.split.offset, batch.now)
+            self._fetches.read_up_to[split.split_id] = reading.split.offset, batch.now
+        records = [record for record in found if record.sequence < split.stop]
+        if len(records) < len(found) or (found and reading.split.is_finished):
+            is_over = True
+        return records, is_over
+
+    def _keep(self, reading: _Reading, batch: Batch, now: float, *, is_new: bool) -> None:
+        """Keep the iterator of an answer for the next read, of this task or of another one."""
+        # Only a new one begins with the record that was read last, and shows that none is missing.
+        # Where nothing is between two records for long, a new one would never come to its end.
+        if is_new and is_near(batch, reading.arrived, reading.retention):
+            reading.iterator = None
+            return
         reading.iterator = batch.iterator
         # Until a record has come, the iterator begins with the former one: the next task, which
         # does not expect that, would emit it again.
         if batch.iterator is not None and reading.former is None and not reading.is_late:
             self._shared.keep(reading.key, reading.split.offset, batch.iterator, now)
-        is_sure = reading.is_whole or (reading.former is None and not reading.is_late)
-        if batch.behind == 0 and is_sure:
-            self._shared.note_tip(reading.key, reading.split.offset, now)
-            if batch.now is not None:
-                self._fetches.read_up_to[split.split_id] = reading.split.offset, batch.now
-        records = [record for record in found if record.sequence < split.stop]
-        if len(records) < len(found) or (found and reading.split.is_finished):
-            is_over = True
-        return records, is_over
 
     def _new(self, reading: _Reading, batch: Batch) -> tuple[Record, ...]:
         """The records that were not read before. The first one shows whether any is missing."""
@@ -336,15 +317,22 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         # Only now: a shard without records has lost none.
         if reading.is_late:
             reading.is_late = False
-            self._note_loss(reading.split, _begun_late(reading.split))
+            self._note_loss(reading.split, begun_late(reading.split))
         if reading.former is None:
-            return batch.records
+            return _behind(reading.split, batch.records)
         former, reading.former = reading.former, None
         if batch.records[0].sequence == former:
             return batch.records[1:]
         if not reading.is_whole:
-            self._note_loss(reading.split, _former_gone(reading.split))
+            self._note_loss(reading.split, former_gone(reading.split))
         return tuple(record for record in batch.records if record.sequence > former)
+
+    def _check_end(self, reading: _Reading) -> None:
+        """Check that nothing is missing at the end of a closed shard: no further record tells."""
+        if reading.is_late:
+            self._note_loss(reading.split, begun_late(reading.split))
+        elif reading.former is not None and not reading.is_whole:
+            self._note_loss(reading.split, former_gone(reading.split))
 
     def _note_loss(self, split: ShardSplit, text: str, error: Exception | None = None) -> None:
         """Records that were not read may have expired.
@@ -361,35 +349,15 @@ class ShardReader(SplitReader[Record, ShardSplit]):
         self._fetches.gaps[split.split_id] += 1
 
 
-def _former_gone(split: ShardSplit, error: Exception | None = None) -> str:
-    return (
-        f"stream {split.stream}, shard {split.shard}: the record {split.offset - 1}, which was"
-        f" read last, is not retained any more{f' ({error})' if error else ''}. Records after"
-        " it may have expired unread"
-    )
-
-
-def _is_late(split: ShardSplit, summary: Summary) -> bool:
-    if split.found is None or summary.retention is None:
-        return False
-    return split.found < summary.now - summary.retention
-
-
-def _was_empty(split: ShardSplit, summary: Summary) -> bool:
-    """Whether the shard had nothing behind the position so lately that nothing can have expired."""
-    if split.read_up_to is None or summary.retention is None:
-        return False
-    # The retention may have been shorter since.
-    return summary.now - split.read_up_to < min(summary.retention, SHORTEST_RETENTION)
-
-
-def _begun_late(split: ShardSplit) -> str:
-    found = dt.datetime.fromtimestamp((split.found or 0) // 1000, dt.UTC)
-    return (
-        f"stream {split.stream}, shard {split.shard}: it was found at"
-        f" {found:%Y-%m-%dT%H:%M:%SZ}, and nothing of it was read within the retention of the"
-        " stream. Its first records may have expired unread"
-    )
+def _behind(split: ShardSplit, records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """Return the records from the position on, or from the time where reading starts."""
+    if split.offset:
+        # None is before it, unless the service did not know the position.
+        is_first = records[0].sequence >= split.offset
+        return records if is_first else tuple(r for r in records if r.sequence >= split.offset)
+    # The client may send whole seconds.
+    since = (split.time or 0) * 1000
+    return tuple(dropwhile(lambda record: record.arrived < since, records))
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ ShardKey: TypeAlias = tuple[str, ...]
 class _Known:
     due: float = 0.0
     failures: int = 0
-    tip: tuple[int, float] = (-1, float("-inf"))
+    tip: tuple[int, int] | None = None
     iterators: "OrderedDict[int, tuple[str, float]]" = field(default_factory=OrderedDict)
 
 
@@ -104,16 +104,23 @@ class SharedShards:
             while len(iterators) > POSITIONS:
                 iterators.popitem(last=False)
 
-    def note_tip(self, key: ShardKey, position: int, now: float) -> None:
-        """Note that a shard has nothing behind a position, and that nothing before it was lost."""
-        with self._lock:
-            self._of(key).tip = (position, now)
+    def note_tip(self, key: ShardKey, position: int, when: int) -> None:
+        """Note that a shard has nothing behind a position, and that nothing before it was lost.
 
-    def tip(self, key: ShardKey, position: int) -> float:
-        """Return when the shard had nothing behind a position, at last; -inf: unknown."""
+        Args:
+            key: of the shard.
+            position: behind its newest record.
+            when: milliseconds since the epoch, by the clock of the service. A monotonic clock
+                stands still while the machine sleeps, and records expire.
+        """
         with self._lock:
-            known, when = self._of(key).tip
-            return when if known == position else float("-inf")
+            self._of(key).tip = (position, when)
+
+    def tip(self, key: ShardKey, position: int) -> int | None:
+        """Return when the shard had nothing behind a position, at last; None: unknown."""
+        with self._lock:
+            known = self._of(key).tip
+            return known[1] if known is not None and known[0] == position else None
 
     def iterator(self, key: ShardKey, position: int, now: float) -> str | None:
         """Return the iterator that continues at a position.
