@@ -159,7 +159,9 @@ class StreamInMemory:
             case ListShards():
                 return discovered(self.listed(call.scope), created=self.created)
             case FirstPositions():
-                return first_splits(call, created=self.created, now=self.now)
+                return first_splits(
+                    call, created=self.created, now=self.now, retention=self.retention
+                )
             case Alarm():
                 return None
         raise TypeError(call)

@@ -20,6 +20,7 @@ from balanced_source.connectors.kinesis import (
     Start,
     StartAt,
     discovered,
+    first_splits,
 )
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
 from balanced_source_adapters.kinesis import client as module
@@ -204,6 +205,9 @@ STARTS = [Start(), Start(at=StartAt.AT_TIMESTAMP, time=NOON_MILLIS)]
             FirstPositions(scope="orders", split_ids=IDS, server=SERVER, start=start)
             for start in STARTS
         ],
+        FirstPositions(
+            scope="orders", split_ids=IDS, server=SERVER, start=Start(), is_overdue=True
+        ),
     ],
 )
 def test_a_call_is_the_same_in_the_driver(call: Any) -> None:
@@ -239,6 +243,19 @@ def test_first_positions_are_the_same_in_the_operator() -> None:
     written = json.loads(json.dumps(codec.result_to_json(call, result)))
 
     assert codec.result_from_json(call, written) == result
+
+
+@pytest.mark.parametrize(("retention", "found"), [(1000, NOON_MILLIS - 1001), (None, NOON_MILLIS)])
+def test_shards_that_are_overdue_are_older_than_the_retention(
+    retention: int | None, found: int
+) -> None:
+    call = FirstPositions(
+        scope="orders", split_ids=IDS, server=SERVER, start=Start(), is_overdue=True
+    )
+
+    splits = first_splits(call, created="1", now=NOON_MILLIS, retention=retention)
+
+    assert {split.found for split in splits} == {found}
 
 
 def test_other_calls_are_a_mistake() -> None:

@@ -74,7 +74,12 @@ class KinesisConnector(Connector):
                 case FirstPositions(scope=stream, server=server):
                     summary = client_of(server).summary(stream)
                     _check_start(call, summary.now)
-                    return first_splits(call, created=summary.created, now=summary.now)
+                    return first_splits(
+                        call,
+                        created=summary.created,
+                        now=summary.now,
+                        retention=summary.retention,
+                    )
                 case Alarm():
                     return None
                 case _:
@@ -155,6 +160,7 @@ class KinesisCodec(CallCodec):
                     "splitIds": ids,
                     "server": server.to_json(),
                     "start": start.to_json(),
+                    **({"isOverdue": True} if call.is_overdue else {}),
                 }
             case _:
                 raise ContractViolationError(f"a {type(call).__name__} is not a call of {KIND}")
@@ -165,7 +171,11 @@ class KinesisCodec(CallCodec):
             return ListShards(scope=scope, round=int(data["round"]), server=server)
         ids = tuple((str(stream), str(shard)) for stream, shard in data["splitIds"])
         return FirstPositions(
-            scope=scope, split_ids=ids, server=server, start=Start.from_json(data["start"])
+            scope=scope,
+            split_ids=ids,
+            server=server,
+            start=Start.from_json(data["start"]),
+            is_overdue=bool(data.get("isOverdue", False)),
         )
 
     def result_to_json(self, call: AsyncCall, result: Any) -> Json:

@@ -1,14 +1,16 @@
 """What the enumerator asks its source beyond `SplitDiscovery`, and what shard discovery returns."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.discovery import Discovered, SplitDiscovery
+from balanced_source.connectors.discovery import Discovered, Initialize, SplitDiscovery
+from balanced_source.connectors.kinesis.later import Later
 from balanced_source.connectors.kinesis.lineage import Shard
 from balanced_source.connectors.kinesis.split import ShardSplit
+from balanced_source.errors import RefusedDiscoveryError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,5 +48,13 @@ class ShardDiscovery(SplitDiscovery[ShardSplit]):
         """Return the shards of a stream, seen for the first time, that lie before the start."""
 
     @abstractmethod
-    def unknown_starts(self, scope: str, shards: Mapping[SplitId, Shard]) -> list[str]:
-        """Return the shards that the start names and a stream does not have."""
+    def wrong_start(
+        self, scope: str, shards: Mapping[SplitId, Shard]
+    ) -> RefusedDiscoveryError | None:
+        """Return why a stream cannot be started where the user says; None if it can."""
+
+    @abstractmethod
+    def initialize_later(
+        self, scope: str, split_ids: Collection[SplitId], later: Later
+    ) -> Initialize:
+        """The call that begins shards that were found after the first discovery."""

@@ -8,17 +8,21 @@ of read shards is kept, and the order holds across restarts, lost states and que
 operator, whose only memory is the Spark checkpoint.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import (
+    CONFIRMATIONS,
     Discovered,
     DiscoveringSplitEnumerator,
     recreated,
     some,
 )
+from balanced_source.connectors.discovery.values import is_read
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
+from balanced_source.connectors.kinesis.later import begun_later
 from balanced_source.connectors.kinesis.lineage import Lineage
 from balanced_source.connectors.kinesis.split import ShardSplit
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
@@ -29,6 +33,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     """See the module."""
 
     source: ShardDiscovery
+    _lineage: Lineage = Lineage(shards={})
+    """Of the listing that is taken in."""
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         super().handle_finished(split_ids)
@@ -42,17 +48,35 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if not isinstance(result, DiscoveredShards):
             raise ContractViolationError(f"a listing of shards returned {type(result).__name__}")
         result = self._as_spelled(scope, result)
-        if unknown := self._unknown_starts(scope, result):
-            # Without them, these shards would be read from their oldest record.
-            self._scope_failed(scope, _misnamed(scope, unknown))
+        # The start option counts in the first discovery only, and shards expire later.
+        is_first = scope not in self.state.discovered
+        if is_first and (why := self.source.wrong_start(scope, result.shards)) is not None:
+            self._scope_failed(scope, why)
             return
-        lineage = self._lineage(scope, result)
+        self._lineage = lineage = self._lineage_of(scope, result)
         # The service lists no shard whose records are all gone. With `Fail` someone has to decide.
-        expired = (
-            frozenset() if self.source.may_lose else self._unread(scope) - result.shards.keys()
-        )
+        expired = frozenset() if self.source.may_lose else self._lost(scope, result)
         super()._scope_listed(scope, self._readable(scope, result, lineage, expired))
         self._release(lineage)
+
+    def _look_up(self, scope: str, split_ids: tuple[SplitId, ...]) -> None:
+        if scope not in self.state.discovered:
+            super()._look_up(scope, split_ids)
+            return
+        lineage = self._lineage
+        known = {s: a for s in lineage.held if (a := self._attributes(s)) is not None}
+        for later, group in begun_later(split_ids, lineage, known).items():
+            call = self.source.initialize_later(scope, group, later)
+            self.transient = self.transient.looks_up(call)
+            self.context.call_async(call, self.handle_initialized)
+
+    def _attributes(self, split_id: SplitId) -> Mapping[str, Any] | None:
+        """Return what is known of a shard; None of one that is looked up."""
+        if split_id in self.context.current_assignments():
+            return self.context.assigned_attributes(split_id)
+        retained = self.state.retained.get(split_id)
+        split = self.state.unassigned.get(split_id) or (retained.split if retained else None)
+        return None if split is None else split.attributes()
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
         super()._scope_failed(scope, self._deleted(scope, error))
@@ -68,11 +92,6 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if is_gone and is_read and absences >= self.source.failure_threshold:
             return _gone(scope, error, may_lose=self.source.may_lose)
         return error
-
-    def _unknown_starts(self, scope: str, result: DiscoveredShards) -> list[str]:
-        # The start option counts in the first discovery only, and shards expire later.
-        is_first = scope not in self.state.discovered
-        return self.source.unknown_starts(scope, result.shards) if is_first else []
 
     def _readable(
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
@@ -122,7 +141,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _retained(self, scope: str) -> frozenset[SplitId]:
         return frozenset(s for s in self.state.retained if self.source.scope_of(s) == scope)
 
-    def _lineage(self, scope: str, result: DiscoveredShards) -> Lineage:
+    def _lineage_of(self, scope: str, result: DiscoveredShards) -> Lineage:
         # Shards of a former stream say nothing of their namesakes' ancestors.
         former = self._of_former_stream(scope, result)
         held = self._held(scope) - former
@@ -136,7 +155,9 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
             shards=result.shards,
             # A retained shard was begun, so its ancestors were read.
             held=held | retained,
-            finished=self.state.finished & held,
+            # At its end without an owner: a reader has reported that, and no one is told of it.
+            finished=(self.state.finished & held)
+            | {s for s, split in self.state.unassigned.items() if s in held and is_read(split)},
             skipped=skipped,
         )
 
@@ -148,9 +169,23 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         )
         return frozenset(s for s in known if self.source.scope_of(s) == scope)
 
-    def _unread(self, scope: str) -> frozenset[SplitId]:
-        """Shards that readers have to read on."""
-        return self._held(scope) - self.transient.in_flight - self.state.finished
+    def _lost(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
+        """Return the shards that are not retained, and were not read to their end."""
+        absent = self._held(scope) - self.transient.in_flight - self.state.finished
+        absent -= result.shards.keys()
+        lost = frozenset(s for s in absent if not is_read(self._split(s)))
+        problem = self.transient.problems.get(scope)
+        if isinstance(problem, RefusedDiscoveryError) and problem.reason == Reason.SPLITS_LOST:
+            return lost
+        # One answer may be wrong, and a query without an operator ends. Until they are missing
+        # again they are held, so their children wait.
+        missing = self.transient.missing
+        return frozenset(s for s in lost if missing.get(s, 0) + 1 >= CONFIRMATIONS)
+
+    def _split(self, split_id: SplitId) -> ShardSplit:
+        if split_id in self.context.current_assignments():
+            return self.context.assigned_split(split_id)
+        return self.state.unassigned[split_id]
 
     def _release(self, lineage: Lineage) -> None:
         """Let go of shards that are read, once a host's checkpoint holds one of their children."""
@@ -194,16 +229,6 @@ def _gone(scope: str, error: Exception, *, may_lose: bool) -> RefusedDiscoveryEr
         reason=Reason.NOT_FOUND,
         is_hopeless=True,
         is_fatal=not may_lose,
-    )
-
-
-def _misnamed(scope: str, shards: Sequence[str]) -> RefusedDiscoveryError:
-    return RefusedDiscoveryError(
-        f"stream {scope} does not have the shards {some([(s,) for s in shards])}, whose starting"
-        " sequence numbers are given: correct their names, or leave them out to read from the"
-        " oldest record",
-        scope=scope,
-        reason=Reason.POSITION_OUT_OF_RANGE,
     )
 
 

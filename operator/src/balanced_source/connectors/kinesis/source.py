@@ -22,6 +22,7 @@ from balanced_source.connectors.discovery import (
 )
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.enumerator import ShardEnumerator
+from balanced_source.connectors.kinesis.later import Later
 from balanced_source.connectors.kinesis.lineage import Shard
 from balanced_source.connectors.kinesis.names import arns, is_arn, meant, name_of
 from balanced_source.connectors.kinesis.settings import (
@@ -32,6 +33,8 @@ from balanced_source.connectors.kinesis.settings import (
 )
 from balanced_source.connectors.kinesis.split import ShardSplit, split_of
 from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
+from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +48,17 @@ class ListShards(Discover):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPositions(Initialize):
-    """Say where reading of shards starts; the result is a sequence of `ShardSplit`."""
+    """Say where reading of shards starts; the result is a sequence of `ShardSplit`.
+
+    Attributes:
+        is_overdue: see `Later`.
+    """
 
     scope: str
     split_ids: tuple[SplitId, ...]
     server: Server
     start: Start
+    is_overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,17 +134,38 @@ class KinesisSource(
     def initialize(
         self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
     ) -> FirstPositions:
-        start = self.start if is_first else self.start.for_later()
+        if not is_first:
+            return self.initialize_later(scope, split_ids, Later())
         return FirstPositions(
-            scope=scope, split_ids=tuple(split_ids), server=self.server, start=start
+            scope=scope, split_ids=tuple(split_ids), server=self.server, start=self.start
+        )
+
+    def initialize_later(
+        self, scope: str, split_ids: Collection[SplitId], later: Later
+    ) -> FirstPositions:
+        start = TRIM_HORIZON
+        if later.time is not None:
+            start = Start(at=StartAt.AT_TIMESTAMP, time=later.time)
+        return FirstPositions(
+            scope=scope,
+            split_ids=tuple(split_ids),
+            server=self.server,
+            start=start,
+            is_overdue=later.is_overdue,
         )
 
     def skipped(self, shards: Mapping[SplitId, Shard]) -> frozenset[SplitId]:
         return self.start.skipped(shards)
 
-    def unknown_starts(self, scope: str, shards: Mapping[SplitId, Shard]) -> list[str]:
-        named = (shard for stream, shard, _ in self.start.sequences if stream == scope)
-        return sorted(shard for shard in named if (scope, shard) not in shards)
+    def wrong_start(
+        self, scope: str, shards: Mapping[SplitId, Shard]
+    ) -> RefusedDiscoveryError | None:
+        text = self.start.fault(scope, shards)
+        if not text:
+            return None
+        return RefusedDiscoveryError(
+            f"stream {scope} {text}", scope=scope, reason=Reason.POSITION_OUT_OF_RANGE
+        )
 
     def unread(self, splits: Collection[ShardSplit], *, exists: bool) -> list[str]:
         names: dict[str, list[str]] = {}
@@ -195,7 +224,9 @@ def named_twice(streams: Sequence[str]) -> str:
     return ""
 
 
-def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list[ShardSplit]:
+def first_splits(
+    call: FirstPositions, *, created: str | None, now: int, retention: int | None
+) -> list[ShardSplit]:
     """Return the answer to a call.
 
     LATEST becomes a time: reading from "the end" a second time would skip what came in between.
@@ -204,15 +235,18 @@ def first_splits(call: FirstPositions, *, created: str | None, now: int) -> list
         call: the question.
         created: identity of the stream.
         now: time of the server in milliseconds since the epoch.
+        retention: of the stream, in milliseconds; None: unknown.
     """
     time = now if call.start.at is StartAt.LATEST else call.start.time
+    # So long ago, at least, that the first records may have expired.
+    found = now - retention - 1 if call.is_overdue and retention is not None else now
     return [
         ShardSplit(
             stream=str(split_id[0]),
             shard=str(split_id[1]),
             time=time,
             sequence=call.start.sequence_of(split_id),
-            found=now,
+            found=found,
             created=created,
         )
         for split_id in call.split_ids

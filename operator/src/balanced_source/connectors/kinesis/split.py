@@ -82,6 +82,11 @@ class ShardSplit(BoundedSplit):
         }
 
 
+def time_of(attributes: Mapping[str, Any]) -> int | None:
+    """Return the time in a split's attributes where its reading starts; None: there is none."""
+    return attributes.get(_TIME)
+
+
 def split_of(split_id: SplitId, position: Position, attributes: Mapping[str, Any]) -> ShardSplit:
     """Return the split with this id, position and attributes.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.discovery import some
 from balanced_source.connectors.kinesis.lineage import Lineage, Shard
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
@@ -50,13 +51,27 @@ class Start:
             case StartAt.TRIM_HORIZON | StartAt.AT_TIMESTAMP:
                 return frozenset()
 
-    def for_later(self) -> "Start":
-        """Return the start of shards that are found after the first discovery.
-
-        A child may have begun before the user's time stamp. After LATEST, everything in a child is
-        new.
-        """
-        return self if self.at is StartAt.AT_TIMESTAMP else TRIM_HORIZON
+    def fault(self, stream: str, shards: Mapping[SplitId, Shard]) -> str:
+        """Return why a stream with these shards cannot be started there; empty if it can."""
+        named = sorted((stream, shard) for name, shard, _ in self.sequences if name == stream)
+        # Without them, these shards would be read from their oldest record.
+        if unknown := [split_id[1:] for split_id in named if split_id not in shards]:
+            return (
+                f"does not have the shards {some(unknown)}, whose starting sequence numbers are"
+                " given: correct their names, or leave them out to read from the oldest record"
+            )
+        lineage = Lineage(shards=shards)
+        for _, shard in named:
+            above = lineage.with_ancestors([(stream, shard)]) - {(stream, shard)}
+            # It would be read before the other one, which begins behind all of it.
+            if ancestors := [split_id for split_id in named if split_id in above]:
+                return (
+                    f"has the shard {shard} and its ancestor {ancestors[0][1]}, and starting"
+                    " sequence numbers are given of both. Ancestors of a named shard are not read:"
+                    f" leave out {ancestors[0][1]} to start in {shard}, or leave out {shard} to"
+                    f" read all of it after {ancestors[0][1]}"
+                )
+        return ""
 
     def sequence_of(self, split_id: SplitId) -> int | None:
         """Return the sequence number that the user names for a shard."""
