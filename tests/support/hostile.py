@@ -205,6 +205,7 @@ FULL_KINESIS: Final[dict[str, Any]] = {
                 },
             },
             "discoveryInterval": "10s",
+            "removedStreamRetention": "168h",
             "onDataLoss": "Continue",
         }
     },

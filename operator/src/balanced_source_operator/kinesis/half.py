@@ -55,6 +55,7 @@ class KinesisOperatorHalf(OperatorHalf[KinesisSpec]):
             assigner=common.assigner,
             rebalance_policy=common.rebalance_policy,
             discovery_interval=interval,
+            retention=seconds(spec.removed_stream_retention),
             on_loss=spec.on_data_loss,
         )
 

@@ -106,6 +106,10 @@ class KinesisSpec(Model):
     Children of a shard that was read to its end are listed at once.
     """
 
+    removed_stream_retention: Duration = "168h"
+    """How long the positions of streams are kept that were taken out of streams. If they return
+    within this time, reading continues from there. 0 drops the positions immediately."""
+
     on_data_loss: OnShardLoss = OnShardLoss.FAIL
     """What happens if records expired before they were read, or a stream was deleted and created
     again. Fail: reading stops, and a condition names the shards. Continue: reading continues with

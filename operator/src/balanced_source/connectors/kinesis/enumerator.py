@@ -35,6 +35,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     source: ShardDiscovery
     _lineage: Lineage = Lineage(shards={})
     """Of the listing that is taken in."""
+    _begun: frozenset[SplitId] = frozenset()
+    """Shards of the listed stream that have a position, also if they are not listed any more."""
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         super().handle_finished(split_ids)
@@ -63,9 +65,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if scope not in self.state.discovered:
             super()._look_up(scope, split_ids)
             return
-        lineage = self._lineage
-        known = {s: a for s in lineage.held if (a := self._attributes(s)) is not None}
-        for later, group in begun_later(split_ids, lineage, known).items():
+        known = {s: a for s in self._begun if (a := self._attributes(s)) is not None}
+        for later, group in begun_later(split_ids, self._lineage, known).items():
             call = self.source.initialize_later(scope, group, later)
             self.transient = self.transient.looks_up(call)
             self.context.call_async(call, self.handle_initialized)
@@ -146,6 +147,11 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         former = self._of_former_stream(scope, result)
         held = self._held(scope) - former
         retained = self._retained(scope) - former
+        self._begun = held | retained
+        waiting = {**{s: e.split for s, e in self.state.retained.items()}, **self.state.unassigned}
+        # What expired while its stream was out of the source must not hold back its children.
+        if self.source.may_lose:
+            retained &= result.shards.keys()
         # The start option counts in the first discovery only: a shard that closes later must be
         # read.
         skipped = (
@@ -157,7 +163,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
             held=held | retained,
             # At its end without an owner: a reader has reported that, and no one is told of it.
             finished=(self.state.finished & held)
-            | {s for s, split in self.state.unassigned.items() if s in held and is_read(split)},
+            | {s for s, split in waiting.items() if s in self._begun and is_read(split)},
             skipped=skipped,
         )
 
@@ -171,8 +177,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
     def _lost(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
         """Return the shards that are not retained, and were not read to their end."""
-        absent = self._held(scope) - self.transient.in_flight - self.state.finished
-        absent -= result.shards.keys()
+        known = self._held(scope) | self._retained(scope)
+        absent = known - self.transient.in_flight - self.state.finished - result.shards.keys()
         lost = frozenset(s for s in absent if not is_read(self._split(s)))
         problem = self.transient.problems.get(scope)
         if isinstance(problem, RefusedDiscoveryError) and problem.reason == Reason.SPLITS_LOST:
@@ -185,7 +191,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     def _split(self, split_id: SplitId) -> ShardSplit:
         if split_id in self.context.current_assignments():
             return self.context.assigned_split(split_id)
-        return self.state.unassigned[split_id]
+        split = self.state.unassigned.get(split_id)
+        return self.state.retained[split_id].split if split is None else split
 
     def _release(self, lineage: Lineage) -> None:
         """Let go of shards that are read, once a host's checkpoint holds one of their children."""
