@@ -1,5 +1,6 @@
 """What the service answers, as errors in words: which stream, where, what happened, what to do."""
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -214,3 +215,39 @@ def test_a_missing_stream_may_be_called_after_a_sequence_number(
 
     with pytest.raises(NotFoundError, match="was not found"):
         client(monkeypatch, service).summary(name)
+
+
+class WatchedLock:
+    """Counts who asks for it."""
+
+    def __init__(self) -> None:
+        self.asked, self._lock = threading.Semaphore(0), threading.Lock()
+
+    def __enter__(self) -> None:
+        self.asked.release()
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def test_readers_that_begin_together_make_one_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client takes a tenth of a second of the processor, and each shard has a thread."""
+    lock, made = WatchedLock(), list[Service]()
+    shared: Any = KinesisClient(SERVER, Secrets(GIVEN), client_id="test")
+    shared._lock = lock
+
+    def make(*_: object) -> Service:
+        made.append(Service())
+        for _thread in threads:
+            assert lock.asked.acquire(timeout=30)
+        return made[-1]
+
+    monkeypatch.setattr(module, "_client", make)
+    threads = [threading.Thread(target=shared._client, args=("orders",)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert [shared._client("orders")] == made

@@ -6,6 +6,7 @@ process of the owner may do.
 """
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -155,6 +156,7 @@ class KinesisClient:
         self._arns = arns
         self._clients: dict[str, Any] = {}
         self._known: tuple[tuple[str, str], ...] | None = None
+        self._lock = threading.Lock()
 
     def summary(self, stream: str) -> Summary:
         """Return the identity of a stream.
@@ -238,13 +240,16 @@ class KinesisClient:
         """Return the client for a stream; a new one when the Secret has changed."""
         credentials = self._credentials(stream)
         known = None if credentials is None else tuple(sorted(credentials.items()))
-        # A rotated Secret: connections of the former credentials are not used again.
-        if known != self._known:
-            self._clients, self._known = {}, known
         region = self._region(stream)
-        if region not in self._clients:
-            self._clients[region] = _client(self._server, region, credentials, self._client_id)
-        return self._clients[region]
+        # A client takes a tenth of a second of the processor: threads that begin together would
+        # each make one.
+        with self._lock:
+            # A rotated Secret: connections of the former credentials are not used again.
+            if known != self._known:
+                self._clients, self._known = {}, known
+            if region not in self._clients:
+                self._clients[region] = _client(self._server, region, credentials, self._client_id)
+            return self._clients[region]
 
     def _region(self, stream: str) -> str:
         known = self._arns.get(stream, stream)
