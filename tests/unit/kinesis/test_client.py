@@ -13,6 +13,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.kinesis import client as module
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,
+    ExpiredCredentialsError,
     IteratorExpiredError,
     KinesisClient,
     NotFoundError,
@@ -98,9 +99,9 @@ def client(
         ),
         (
             refused("ExpiredTokenException"),
-            RefusedDiscoveryError,
+            ExpiredCredentialsError,
             Reason.AUTHENTICATION_FAILED,
-            "Secret streams",
+            "the session token in Secret streams has expired: renew it",
         ),
         (
             refused("ProvisionedThroughputExceededException"),
@@ -203,6 +204,25 @@ def test_a_lag_that_the_service_does_not_report_is_unknown(
     answer = asked.records("orders", "shardId-000000000000", "now", 10)
 
     assert answer == ((), "next", behind, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        ("InvalidArgumentException", RefusedDiscoveryError, "correct the name of the stream"),
+        ("ExpiredNextTokenException", TransientDiscoveryError, "answers ExpiredNextTokenException"),
+        ("ResourceInUseException", TransientDiscoveryError, "answers ResourceInUseException"),
+        ("LimitExceededException", ThrottledError, "asked too often"),
+    ],
+)
+def test_a_listing_that_is_refused_has_no_wrong_position(
+    monkeypatch: pytest.MonkeyPatch, code: str, kind: type[DiscoveryError], words: str
+) -> None:
+    """It asks for none: nobody looks for a sequence number that no one gave."""
+    with pytest.raises(kind, match=words) as caught:
+        client(monkeypatch, Service(refused(code))).shards("orders")
+
+    assert type(caught.value) is kind
 
 
 def test_a_missing_stream_may_be_called_after_a_sequence_number(

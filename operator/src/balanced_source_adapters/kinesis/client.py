@@ -43,7 +43,6 @@ _THROTTLED: Final = frozenset(
 _REFUSED: Final = frozenset(
     {
         "AccessDeniedException",
-        "ExpiredTokenException",
         "IncompleteSignature",
         "InvalidClientTokenId",
         "InvalidSignatureException",
@@ -64,7 +63,10 @@ _INVALID: Final = frozenset({"ValidationException", "ValidationError"})
 _SKEWED: Final = ("Signature expired", "Signature not yet current")
 """What the service says where the time of a request is more than five minutes off."""
 
-_BAD_POSITION: Final = frozenset({"InvalidArgumentException"})
+_INVALID_ARGUMENT: Final = frozenset({"InvalidArgumentException"})
+"""A position that the shard does not have, where one was asked for."""
+
+_EXPIRED: Final = frozenset({"ExpiredToken", "ExpiredTokenException"})
 
 
 class ThrottledError(TransientDiscoveryError):
@@ -73,6 +75,10 @@ class ThrottledError(TransientDiscoveryError):
 
 class IteratorExpiredError(TransientDiscoveryError):
     """A shard iterator is older than five minutes: get another one."""
+
+
+class ExpiredCredentialsError(RefusedDiscoveryError):
+    """The session token has expired, and may be renewed soon."""
 
 
 class NotFoundError(RefusedDiscoveryError):
@@ -194,7 +200,9 @@ class KinesisClient:
             DiscoveryError: the service does not answer, or refuses to.
         """
         place = {**self._named(split.stream), "ShardId": split.shard, **_position(split)}
-        answer = self._call(split.stream, lambda client: client.get_shard_iterator(**place))
+        answer = self._call(
+            split.stream, lambda client: client.get_shard_iterator(**place), has_position=True
+        )
         return str(answer["ShardIterator"])
 
     def records(self, stream: str, shard: str, iterator: str, limit: int) -> Batch:
@@ -206,7 +214,9 @@ class KinesisClient:
             DiscoveryError: the service does not answer, or refuses to.
         """
         answer = self._call(
-            stream, lambda client: client.get_records(ShardIterator=iterator, Limit=limit)
+            stream,
+            lambda client: client.get_records(ShardIterator=iterator, Limit=limit),
+            has_position=True,
         )
         found = tuple(_record(stream, shard, record) for record in answer["Records"])
         return Batch(
@@ -226,13 +236,16 @@ class KinesisClient:
             # The service refuses the name of the stream beside a token.
             question = {"NextToken": answer["NextToken"]}
 
-    def _call(self, stream: str, ask: Callable[[Any], T]) -> T:
+    def _call(self, stream: str, ask: Callable[[Any], T], *, has_position: bool = False) -> T:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
             return ask(self._client(stream))
         except ClientError as error:
-            raise self._refusal(stream, error.response.get("Error", {})) from error
+            answer = error.response.get("Error", {})
+            if has_position and (wrong := self._wrong_position(stream, answer)) is not None:
+                raise wrong from error
+            raise self._refusal(stream, answer) from error
         except BotoCoreError as error:
             raise self._failure(stream, error) from error
 
@@ -276,26 +289,31 @@ class KinesisClient:
             )
         return {key: found[key] for key in (ACCESS_KEY, SECRET_KEY, TOKEN) if found.get(key)}
 
+    def _wrong_position(self, stream: str, answer: Mapping[str, Any]) -> "BadPositionError | None":
+        """Return the error of a question for a position, if it is the position that is wrong."""
+        code, text = str(answer.get("Code", "")), str(answer.get("Message", ""))
+        # A stream may be called after a sequence number, or have a stamp in its name.
+        words = text.replace(name_of(stream), "")
+        if code not in _INVALID_ARGUMENT and not _is_position(code, words):
+            return None
+        advice = (
+            "correct startingPosition"
+            if "tamp" in words
+            else "the shard has no such sequence number"
+        )
+        return BadPositionError(
+            f"{self._where(stream)} answers {code} ({text}): {advice}",
+            scope=stream,
+            reason=Reason.POSITION_OUT_OF_RANGE,
+        )
+
     def _refusal(self, stream: str, answer: Mapping[str, Any]) -> DiscoveryError:
         code, text = str(answer.get("Code", "")), str(answer.get("Message", ""))
         where = self._where(stream)
-        # A stream may be called after a sequence number, or have a stamp in its name.
-        words = text.replace(name_of(stream), "")
         if code in _THROTTLED:
             return ThrottledError(f"{where} answers {code}: it was asked too often", scope=stream)
         if code == "ExpiredIteratorException":
             return IteratorExpiredError(f"{where}: the iterator has expired", scope=stream)
-        if code in _BAD_POSITION or _is_position(code, words):
-            advice = (
-                "correct startingPosition"
-                if "tamp" in words
-                else "the shard has no such sequence number"
-            )
-            return BadPositionError(
-                f"{where} answers {code} ({text}): {advice}",
-                scope=stream,
-                reason=Reason.POSITION_OUT_OF_RANGE,
-            )
         if code == "ResourceNotFoundException":
             advice = "create it, or correct its name, its region or the account of the credentials"
             return NotFoundError(
@@ -303,6 +321,12 @@ class KinesisClient:
                 scope=stream,
                 reason=Reason.NOT_FOUND,
                 is_hopeless=True,
+            )
+        if code in _EXPIRED:
+            return ExpiredCredentialsError(
+                f"{where} answers {code}: the session token in {self._who()} has expired: renew it",
+                scope=stream,
+                reason=Reason.AUTHENTICATION_FAILED,
             )
         if code in _REFUSED:
             advice = f"correct the credentials in {self._who()}, or their rights"
@@ -316,7 +340,7 @@ class KinesisClient:
             return RefusedDiscoveryError(
                 f"{where} answers {code}: {advice}", scope=stream, reason=reason
             )
-        if code in _INVALID:
+        if code in _INVALID | _INVALID_ARGUMENT:
             return RefusedDiscoveryError(
                 f"{where} answers {code} ({text}): correct the name of the stream, its region or"
                 " startingPosition",

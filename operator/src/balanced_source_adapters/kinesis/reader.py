@@ -23,6 +23,7 @@ from balanced_source_adapters.fetchers import ThreadedFetchers
 from balanced_source_adapters.kinesis.client import (
     BadPositionError,
     Batch,
+    ExpiredCredentialsError,
     IteratorExpiredError,
     NotFoundError,
     Record,
@@ -46,6 +47,10 @@ log = get_logger(__name__)
 LIMIT: Final = 2000
 """Records of one request at most: a task that stops at its own limit should not have fetched much
 more."""
+
+PATIENCE: Final = 300.0
+"""Seconds for which expired credentials may be renewed before the query ends: the files of a Secret
+follow it after a minute or two."""
 
 PAUSE: Final = 0.5
 """Seconds until a fetch without any shard that is due returns."""
@@ -204,6 +209,12 @@ class ShardReader(SplitReader[Record, ShardSplit]):
             # The iterator still lives, and what is known of the stream still holds. To ask for them
             # again would take from the limits of other shards and streams.
             self._fetches.newest.pop(reading.split.split_id, None)
+            self._put_off(reading, error)
+            return [], False
+        except ExpiredCredentialsError as error:
+            if self._shared.refused_for(reading.key, now=self._clock()) >= PATIENCE:
+                raise
+            self._doubt(reading)
             self._put_off(reading, error)
             return [], False
         except (TransientDiscoveryError, NotFoundError) as error:

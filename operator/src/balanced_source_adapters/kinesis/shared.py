@@ -43,6 +43,7 @@ ShardKey: TypeAlias = tuple[str, ...]
 class _Known:
     due: float = 0.0
     failures: int = 0
+    refused: float | None = None
     tip: tuple[int, int] | None = None
     iterators: "OrderedDict[int, tuple[str, float]]" = field(default_factory=OrderedDict)
 
@@ -80,7 +81,7 @@ class SharedShards:
         """
         with self._lock:
             known = self._of(key)
-            known.failures = 0
+            known.failures, known.refused = 0, None
             # A shard gives so many bytes a second: a read before that would be throttled.
             known.due = max(
                 known.due, now + (IDLE if is_idle else 0.0), now + size / BYTES_PER_SECOND
@@ -94,6 +95,14 @@ class SharedShards:
             delay = backoff(known.failures, first=2 * INTERVAL, longest=MAX_BACKOFF)
             known.due = max(known.due, now + delay)
             return delay
+
+    def refused_for(self, key: ShardKey, *, now: float) -> float:
+        """Note a read that was refused; returns for how many seconds all reads were."""
+        with self._lock:
+            known = self._of(key)
+            if known.refused is None:
+                known.refused = now
+            return now - known.refused
 
     def keep(self, key: ShardKey, position: int, iterator: str, now: float) -> None:
         """Keep the iterator that continues at a position."""
