@@ -57,7 +57,7 @@ def test_names_that_readers_ask_for_by_an_arn() -> None:
 def test_a_client_asks_for_a_name_by_its_arn(monkeypatch: pytest.MonkeyPatch) -> None:
     """The region may be that of the ARN alone."""
     client = KinesisClient(Server(), NO_SECRETS, client_id="c", arns={STREAM: ARN})
-    monkeypatch.setattr(client, "_call", lambda _stream, ask: ask(Asked()))
+    monkeypatch.setattr(client, "_call", lambda _stream, ask, **_: ask(Asked()))
 
     assert client.iterator(ShardSplit(stream=STREAM, shard="s")) == ARN
     assert client._region(STREAM) == "eu-west-1"
