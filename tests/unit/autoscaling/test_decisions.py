@@ -161,6 +161,36 @@ def test_a_peak_within_the_delay_keeps_the_readers_that_it_needs() -> None:
     assert Reason.SCALED_DOWN in source.reasons
 
 
+def test_a_number_that_someone_else_sets_stays_for_the_delay() -> None:
+    """A person prepares for a load that is about to come."""
+    source = measured(readers=6).run(400, 150)
+    assert source.readers == 2
+
+    source.readers = 6
+    source.run(250, 150)
+    assert source.readers == 6
+    source.run(100, 150)
+    assert source.readers == 2
+
+
+def test_an_idle_reader_is_not_said_to_process_nothing() -> None:
+    source = Source(readers=1).run(60, 0)
+
+    assert source.message == (
+        "0 records/s arrive, and what one reader can process is unknown: 1 reader suffices"
+    )
+
+
+def test_readers_that_wait_for_their_executors_do_not_count_as_reading() -> None:
+    source = Source(readers=2).run(20, 450)
+    source.decide(source.sample(readers=2))
+    source.readers = 6
+    source.now += 10
+    source.decide(source.sample(readers=2, unread=9000))
+
+    assert source.message.startswith("2 readers are catching up, and 6 are asked for; ")
+
+
 def test_readers_without_load_become_the_fewest() -> None:
     assert Source(readers=6).run(400, 0).readers == 1
 
@@ -198,12 +228,13 @@ def test_a_hot_split_takes_no_reader_away(readers: int) -> None:
 def test_readers_that_share_splits_have_no_hot_split() -> None:
     policy = replace(POLICY, shares_splits=True)
     source = Source(policy=policy)
-    for number in range(3):
+    for number in range(4):
         source.now = 1000.0 + 10 * number
         one = {"positions": {("c", "t", 0): 2000 * number}, "owners": {("c", "t", 0): 0}}
         source.decide(source.sample(unread=4000 + 1000 * number, **one))
 
-    assert source.reasons == [Reason.MEASURING, Reason.SCALED_UP, Reason.CATCHING_UP]
+    steps = [Reason.MEASURING, Reason.CATCHING_UP, Reason.SCALED_UP, Reason.CATCHING_UP]
+    assert source.reasons == steps
     assert source.readers == 4, "2 readers read 200 records/s of one split, and 300 arrive"
 
 

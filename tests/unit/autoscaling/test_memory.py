@@ -24,12 +24,13 @@ def sample(at: float, owner: int = 0, *, busy: BusyTime | None = None) -> Sample
 
 @pytest.mark.parametrize(
     ("owners", "seconds"),
-    [([0, 0, 0, 0], 15.0), ([1, 0, 0, 0], 10.0), ([0, 1, 0, 0, 0], 10.0), ([0, 0, 1, 1], None)],
+    [([0, 0, 0, 0], 10.0), ([1, 0, 0, 0], 10.0), ([0, 1, 0, 0, 0], 10.0), ([0, 0, 1, 1], None)],
     ids=["always the same", "changed once", "changed and back", "changed just now"],
 )
 def test_readers_are_measured_since_the_newest_change_of_owners(
     owners: list[int], seconds: float | None
 ) -> None:
+    """The first report may come within a micro-batch, so nothing is measured from there."""
     memory = AutoscalerMemory()
     for number, owner in enumerate(owners):
         memory = memory.observed(sample(5.0 * number, owner))

@@ -18,6 +18,7 @@ LOAD = Load(
     arrival=400.0,
     demand=400.0,
     behind=0.0,
+    unread=0,
     has_backlog=False,
     splits=1000,
     hottest=0.0,

@@ -189,5 +189,9 @@ def _spacing(report: HostReport) -> float:
 
 def _unknown(wanted: int) -> Verdict:
     return Verdict(
-        readers=wanted, reason=Reason.LAG_UNKNOWN, message=words.unknown(wanted), is_able=False
+        readers=wanted,
+        reason=Reason.LAG_UNKNOWN,
+        message=words.unknown(wanted),
+        is_able=False,
+        decided_at=-float("inf"),
     )

@@ -6,7 +6,6 @@ from typing import Final
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
 from balanced_source_operator.controller.autoscaling.memory import (
-    RECENT,
     AutoscalerMemory,
     Increase,
 )
@@ -55,6 +54,11 @@ class _Situation:
         arriving = replace(self.load, demand=self.load.arrival)
         return arriving.of_busiest(self.adopted) / self.capacity
 
+    @property
+    def shown_capacity(self) -> float | None:
+        """What one reader can process; None while capacity is only a lower bound."""
+        return self.capacity if self.is_measured else None
+
     def is_short(self) -> bool:
         """Whether there are clearly too few readers."""
         limit = self.capacity * self.policy.target_utilization * (1 + TOLERANCE)
@@ -80,6 +84,9 @@ def decide(
             readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted)
         )
         return _decided(memory, verdict, wanted, now)
+    # Someone else has changed the number: whether fewer suffice is seen from now on.
+    if memory.verdict is not None and memory.verdict.readers != wanted:
+        memory = memory.disturbed(now)
     load = load_of(policy, memory)
     if load is None:
         verdict = Verdict(readers=wanted, reason=Reason.MEASURING, message=words.measuring())
@@ -105,27 +112,31 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.load.has_backlog:
         # Without a measured capacity no one knows whether fewer would do while there is a backlog.
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
-        memory = memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
+        memory = memory.noting(it.now, it.wanted, delay=it.policy.patience)
         return _verdict(
-            it, memory, it.wanted, Reason.CATCHING_UP, words.catching_up(it.load, it.wanted)
+            it,
+            memory,
+            it.wanted,
+            Reason.CATCHING_UP,
+            words.catching_up(it.load, it.wanted, it.adopted),
         )
     fewest = it.wanted if need is None else min(need, it.wanted)
-    memory = it.memory.noting(it.now, fewest, delay=it.policy.scale_down_delay)
+    memory = it.memory.noting(it.now, fewest, delay=it.policy.patience)
     memory = replace(memory, attempt=None)
     return _fewer(it, memory)
 
 
 def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
-    memory = it.memory.noting(it.now, it.wanted, delay=it.policy.scale_down_delay)
+    memory = it.memory.noting(it.now, it.wanted, delay=it.policy.patience)
     # The last increase brought nothing, so the readers are not what limits the source.
     if it.now < it.memory.blocked_until:
-        recent = it.memory.recent(RECENT)
+        recent = it.memory.recent_reading
         message = words.downstream(it.wanted, None if recent is None else recent.in_source)
         return _verdict(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
     if need is None:
         return _limited(it, memory)
-    recent = it.memory.recent(RECENT)
+    recent = it.memory.recent_reading
     attempt = (
         Increase(readers=it.wanted, rate=recent.rate)
         if recent is not None and it.load.has_backlog
@@ -174,7 +185,7 @@ def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     """The readers suffice. Do fewer, for long enough?"""
     fewest = memory.needs[0][1]
     # Readers that never have a backlog never show their capacity: one fewer finds out.
-    is_probe = fewest >= it.wanted and not it.is_measured
+    is_probe = fewest >= it.wanted and not it.is_measured and it.memory.capacity is not None
     if is_probe:
         fewest = it.policy.bounded(it.wanted - max(1, it.wanted // PROBE))
     if (now := min(fewest, memory.needs[-1][1])) >= it.wanted:
@@ -183,19 +194,26 @@ def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
             memory,
             it.wanted,
             Reason.WITHIN_TARGET,
-            words.within(it.load, it.capacity, it.wanted),
+            words.within(it.load, it.shown_capacity, it.wanted),
         )
     waited = it.now - (memory.calm_since or it.now)
-    is_due = fewest < it.wanted and waited >= it.policy.scale_down_delay and it.adopted == it.wanted
+    is_due = fewest < it.wanted and waited >= it.policy.patience and it.adopted == it.wanted
     # A load that swings must not make the source swing: changes of direction are limited.
     if not is_due or not memory.may_reverse(it.now):
-        return _verdict(
-            it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, words.delayed(it.load, it.wanted, now)
+        message = (
+            words.probe_delayed(it.load, it.wanted)
+            if is_probe
+            else words.delayed(it.load, it.wanted, now)
         )
+        return _verdict(it, memory, it.wanted, Reason.SCALE_DOWN_DELAYED, message)
     if is_probe:
         return _verdict(it, memory, fewest, Reason.PROBING, words.probing(it.wanted, fewest))
     return _verdict(
-        it, memory, fewest, Reason.SCALED_DOWN, words.fewer(it.load, it.capacity, it.wanted, fewest)
+        it,
+        memory,
+        fewest,
+        Reason.SCALED_DOWN,
+        words.fewer(it.load, it.shown_capacity, it.wanted, fewest),
     )
 
 
@@ -214,10 +232,28 @@ def _verdict(
         message=message,
         is_able=is_able,
         utilization=it.utilization,
-        capacity=it.capacity if it.is_measured else None,
+        capacity=it.shown_capacity,
         arrival=it.load.arrival,
     )
+    if not is_able:
+        memory = replace(memory, limited=(it.now, it.policy))
+    elif (before := memory.verdict) is not None and _is_still_limited(it, before, verdict):
+        verdict = replace(verdict, reason=before.reason, message=before.message, is_able=False)
     return _decided(memory, verdict, it.wanted, it.now)
+
+
+def _is_still_limited(it: _Situation, before: Verdict, verdict: Verdict) -> bool:
+    """Whether a limit was met a short time ago, by the same number of readers.
+
+    A load near the limit exceeds it now and then, and long micro-batches are behind and catch up in
+    turn: a condition that changes each time would be a flood of warnings, and no alert would last.
+    """
+    if before.is_able or it.memory.limited is None:
+        return False
+    at, policy = it.memory.limited
+    is_near = verdict.reason in (Reason.CATCHING_UP, Reason.WITHIN_TARGET)
+    is_recent = it.now - at < it.policy.patience and policy == it.policy
+    return is_near and is_recent and before.readers == verdict.readers
 
 
 def _decided(
@@ -225,15 +261,24 @@ def _decided(
 ) -> AutoscalerMemory:
     """Keep the sentence of an unchanged decision for a while, and remember a change."""
     before = memory.verdict
-    is_same = before is not None and (before.reason, before.readers) == (
-        verdict.reason,
-        verdict.readers,
-    )
     # The numbers in a sentence change with each report, and each change would be a write.
-    if before is not None and is_same and now - before.decided_at < KEEP_MESSAGE:
-        verdict = replace(verdict, message=before.message, decided_at=before.decided_at)
+    if before is not None and _is_kept(before, verdict, now):
+        verdict = replace(
+            verdict,
+            reason=before.reason,
+            message=before.message,
+            decided_at=before.decided_at,
+        )
     else:
         verdict = replace(verdict, decided_at=now)
     if verdict.readers == wanted:
         return replace(memory, verdict=verdict)
     return replace(memory.moved(now, is_increase=verdict.readers > wanted), verdict=verdict)
+
+
+def _is_kept(before: Verdict, verdict: Verdict, now: float) -> bool:
+    """Whether the former sentence says what is decided now."""
+    if before.readers != verdict.readers or now - before.decided_at >= KEEP_MESSAGE:
+        return False
+    # Two limits may alternate with each report, and each change would be a warning.
+    return before.reason == verdict.reason or not (before.is_able or verdict.is_able)

@@ -42,7 +42,7 @@ def observe(
 
 def _saturated(policy: Policy, memory: AutoscalerMemory) -> Interval | None:
     """Return the longest time up to now in which readers never waited for records."""
-    found = (memory.steady, memory.recent(RECENT))
+    found = (memory.steady, memory.recent_reading)
     return next((i for i in found if i is not None and i.is_saturated(policy.normal_wait)), None)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
 
+from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import Interval, Sample, between
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
@@ -78,6 +79,8 @@ class AutoscalerMemory:
 
     Attributes:
         samples: the newest and some of the last `WINDOW` seconds, oldest first.
+        ends: those of `samples`, and some before them, that came first after the end of a
+            micro-batch, oldest first.
         capacity: of one reader; None while unknown.
         needs: time → number of readers that the load needed, of the scale-down delay; only those
             that no later one exceeds, so that the first is the maximum.
@@ -87,16 +90,20 @@ class AutoscalerMemory:
             and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
         blocked_until: until when more readers are known not to help.
+        limited: when the autoscaler could not do what the load asked for, and by which policy; the
+            newest such time.
         verdict: the newest decision.
     """
 
     samples: tuple[Sample, ...] = ()
+    ends: tuple[Sample, ...] = ()
     capacity: Capacity | None = None
     needs: tuple[tuple[float, int], ...] = ()
     calm_since: float | None = None
     moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
     blocked_until: float = -float("inf")
+    limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
     def observed(self, sample: Sample) -> "AutoscalerMemory":
@@ -108,33 +115,35 @@ class AutoscalerMemory:
             return self
         # Another attempt or other splits: rates across that would compare different things.
         if not sample.continues(newest):
-            return replace(self, samples=(sample,))
-        return replace(self, samples=tuple(_thinned((*self.samples, sample))))
+            return replace(self, samples=(sample,), ends=())
+        samples = tuple(_thinned((*self.samples, sample)))
+        if not sample.is_of_another_micro_batch(newest):
+            return replace(self, samples=samples)
+        return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, sample))))
 
     @property
-    def window(self) -> Interval | None:
-        """The time since the oldest sample; None while it is too short."""
-        return self._since(self.samples[0], ARRIVAL) if self.samples else None
+    def reading(self) -> Interval | None:
+        """The longest time for which it is known what was read; None while it is too short."""
+        return _between(self.ends[0], self.ends[-1], RECENT) if self.ends else None
 
     @property
     def steady(self) -> Interval | None:
-        """The longest time up to now in which owners were the same; None while it is too short."""
-        alike = list(
-            takewhile(lambda s: s.owners == self.samples[-1].owners, reversed(self.samples))
-        )
-        return self._since(alike[-1], RECENT) if alike else None
+        """The longest of these times in which owners were the same; None while it is too short."""
+        alike = list(takewhile(lambda s: s.owners == self.ends[-1].owners, reversed(self.ends)))
+        return _between(alike[-1], self.ends[-1], RECENT) if alike else None
+
+    @property
+    def recent_reading(self) -> Interval | None:
+        """The newest time for which it is known what was read; None while it is too short."""
+        return _newest(self.ends, RECENT)
 
     def recent(self, least: float) -> Interval | None:
         """Return the shortest time up to now that has at least so many seconds.
 
-        None if there is none.
+        It tells what has arrived. What was read in it is unknown: it may begin and end within a
+        micro-batch, and positions move when one ends. None if there is none.
         """
-        found = (i for s in reversed(self.samples) if (i := self._since(s, least)) is not None)
-        return next(found, None)
-
-    def _since(self, sample: Sample, least: float) -> Interval | None:
-        newest = self.samples[-1]
-        return between(sample, newest) if newest.at - sample.at >= least else None
+        return _newest(self.samples, least)
 
     def noting(self, now: float, needed: int, *, delay: float) -> "AutoscalerMemory":
         """Return the memory with the number of readers that is needed now."""
@@ -163,6 +172,16 @@ class AutoscalerMemory:
         reversals = sum(before[1] != after[1] and after[0] > now - HOUR for before, after in pairs)
         # Two: fewer readers now, and the increase that may have to follow.
         return reversals + 2 <= REVERSALS
+
+
+def _newest(samples: tuple[Sample, ...], least: float) -> Interval | None:
+    """Return the shortest time up to the last sample that has at least so many seconds."""
+    found = (i for s in reversed(samples) if (i := _between(s, samples[-1], least)) is not None)
+    return next(found, None)
+
+
+def _between(before: Sample, after: Sample, least: float) -> Interval | None:
+    return between(before, after) if after.at - before.at >= least else None
 
 
 def _thinned(samples: tuple[Sample, ...]) -> Iterator[Sample]:

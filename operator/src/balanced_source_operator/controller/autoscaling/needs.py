@@ -16,7 +16,9 @@ class Load:
     Attributes:
         arrival: what arrives.
         demand: what must be processed: what arrives, and a backlog that has become too old.
-        behind: seconds by which readers are behind.
+        behind: seconds by which readers are behind: in which what is unread would arrive. Infinite
+            if nothing arrives.
+        unread: records that are not read yet.
         has_backlog: whether more is unread than what normally waits for a micro-batch.
         splits: number of splits.
         hottest: share of the split that is read most, 0 to 1.
@@ -28,6 +30,7 @@ class Load:
     arrival: float
     demand: float
     behind: float
+    unread: int
     has_backlog: bool
     splits: int
     hottest: float
@@ -54,19 +57,22 @@ class Load:
 
 def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
     """Return the present load; None while it has not been observed for long enough."""
-    recent, window = memory.recent(ARRIVAL), memory.window
-    if recent is None or window is None:
+    recent = memory.recent(ARRIVAL)
+    if recent is None:
         return None
+    # Nothing was read yet, or nothing arrives: then no split stands out.
+    reading = memory.reading or recent
     behind = recent.unread / recent.arrival if recent.arrival else math.inf * bool(recent.unread)
     excess = max(0.0, recent.unread - policy.normal_wait * recent.arrival)
     return Load(
         arrival=recent.arrival,
         demand=recent.arrival + (excess / policy.max_lag if behind > policy.max_lag else 0.0),
         behind=behind,
+        unread=recent.unread,
         has_backlog=excess > 0,
-        splits=window.splits,
-        hottest=window.hottest / window.rate if window.rate else 0.0,
-        hottest_split=split_name(window.hottest_split),
+        splits=recent.splits,
+        hottest=reading.hottest / reading.rate if reading.rate else 0.0,
+        hottest_split=split_name(reading.hottest_split),
         is_countable=not policy.follows_load,
         is_shared=policy.shares_splits,
     )

@@ -37,6 +37,15 @@ class Policy:
         """Seconds of load that are normally unread when a micro-batch begins."""
         return max(LONGEST_NORMAL_BATCH, 3 * self.trigger)
 
+    @property
+    def patience(self) -> float:
+        """Seconds for which fewer readers must suffice.
+
+        At least twice the load that may normally wait: with a long trigger interval, a backlog
+        shows late that too many readers were taken away.
+        """
+        return max(self.scale_down_delay, 6 * self.trigger)
+
     def bounded(self, readers: int) -> int:
         """Return the nearest number of readers that is allowed."""
         return max(self.min_readers, min(self.max_readers, readers))

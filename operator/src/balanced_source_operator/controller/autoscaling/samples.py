@@ -60,6 +60,13 @@ class Sample:
             self.unread > 0 and self.unread == before.unread and self.positions == before.positions
         )
 
+    def is_of_another_micro_batch(self, before: "Sample") -> bool:
+        """Whether a micro-batch has ended since an earlier sample.
+
+        Positions move with the end of a micro-batch, and owners change there.
+        """
+        return self.positions != before.positions or self.owners != before.owners
+
     def continues(self, before: "Sample") -> bool:
         """Whether the time since an earlier sample can be measured.
 

@@ -1,7 +1,12 @@
 """Sentences that explain decisions: what is so, and what to do where the autoscaler cannot help."""
 
+from typing import Final
+
 from balanced_source_operator.controller.autoscaling.needs import Load
 from balanced_source_operator.controller.autoscaling.policy import Policy
+
+LONGEST_TIME: Final = 86_400.0
+"""Seconds up to which a backlog is told in time. Where little arrives, time says nothing."""
 
 
 def bounds(policy: Policy, wanted: int) -> str:
@@ -14,7 +19,10 @@ def bounds(policy: Policy, wanted: int) -> str:
 
 def measuring() -> str:
     """Return what is waited for at the beginning."""
-    return "The load is being measured; the first decision needs reports of at least 5 s"
+    return (
+        "The load is being measured; the first decision needs reports of at least 5 s, and one to"
+        " have fewer readers needs the ends of two micro-batches"
+    )
 
 
 def more(load: Load, capacity: float, wanted: int, readers: int) -> str:
@@ -92,9 +100,16 @@ def _limit(in_source: float | None) -> str:
     )
 
 
-def catching_up(load: Load, wanted: int) -> str:
-    """Return why nothing changes while there is a backlog."""
-    return f"{wanted} readers are catching up; they are {load.behind:.0f} s behind"
+def catching_up(load: Load, wanted: int, adopted: int) -> str:
+    """Return why nothing changes while there is a backlog.
+
+    Args:
+        load: that is worked off.
+        wanted: number of readers that there should be.
+        adopted: number of readers that read now.
+    """
+    waiting = f", and {wanted} are asked for" if wanted != adopted else ""
+    return f"{_readers(adopted, 'is', 'are')} catching up{waiting}; {_backlog(load)}"
 
 
 def one_is_catching_up(load: Load) -> str:
@@ -105,9 +120,9 @@ def one_is_catching_up(load: Load) -> str:
     )
 
 
-def within(load: Load, capacity: float, wanted: int) -> str:
+def within(load: Load, capacity: float | None, wanted: int) -> str:
     """Return why nothing changes."""
-    return f"{_rates(load, capacity)}: {wanted} readers suffice"
+    return f"{_rates(load, capacity)}: {_readers(wanted, 'suffices', 'suffice')}"
 
 
 def delayed(load: Load, wanted: int, fewest: int) -> str:
@@ -119,7 +134,16 @@ def delayed(load: Load, wanted: int, fewest: int) -> str:
     )
 
 
-def fewer(load: Load, capacity: float, wanted: int, readers: int) -> str:
+def probe_delayed(load: Load, wanted: int) -> str:
+    """Return why it is not tried out yet whether fewer readers suffice."""
+    return (
+        f"{load.arrival:.0f} records/s arrive, and what one reader can process is unknown:"
+        f" {_readers(wanted, 'has', 'have')} no backlog. Fewer are tried when that has lasted for"
+        " scaleDownDelay, and when the number keeps within 4 changes of direction an hour"
+    )
+
+
+def fewer(load: Load, capacity: float | None, wanted: int, readers: int) -> str:
     """Return why there are fewer readers."""
     return f"{_rates(load, capacity)}: {readers} of {wanted} readers suffice"
 
@@ -157,7 +181,24 @@ def fight(found: int | None, readers: int) -> str:
     )
 
 
-def _rates(load: Load, capacity: float) -> str:
+def _rates(load: Load, capacity: float | None) -> str:
     """Return the two rates that everything follows from."""
-    backlog = f", {load.behind:.0f} s behind" if load.has_backlog else ""
-    return f"{load.arrival:.0f} records/s arrive{backlog}, and one reader processes {capacity:.0f}"
+    backlog = f", {_backlog(load)}" if load.has_backlog else ""
+    # A lower bound is no capacity: an idle reader would seem to process nothing.
+    processed = (
+        "what one reader can process is unknown"
+        if capacity is None
+        else f"one reader processes {capacity:.0f}"
+    )
+    return f"{load.arrival:.0f} records/s arrive{backlog}, and {processed}"
+
+
+def _backlog(load: Load) -> str:
+    """Return how much is unread: in the time in which it has arrived, if that says anything."""
+    if load.behind < LONGEST_TIME:
+        return f"{load.behind:.0f} s behind"
+    return f"{load.unread} records unread"
+
+
+def _readers(number: int, one: str, many: str) -> str:
+    return f"1 reader {one}" if number == 1 else f"{number} readers {many}"
