@@ -5,7 +5,7 @@ clock.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark.ends import ScopeOf, first_member
+from balanced_source_spark.ends import FORGET, TELL_EVERY, ScopeOf, first_member
 
 PATIENCE: Final = 2.0
 """Seconds to wait for clusters.
@@ -66,12 +66,17 @@ class Aligner:
         self._slowest: int | None = None
         self._is_idle = False
         self._heard = MAX_WATERMARK
+        self._warned_at: dict[str, float] = {}
+        self.unheard: frozenset[SplitId] = frozenset()
+        """Splits of which the newest question has brought no times."""
 
     def cap(
         self, positions: Mapping[SplitId, int], ends: Mapping[SplitId, int]
     ) -> dict[SplitId, int]:
         """How far splits may be read now: at most to `ends`."""
         ends = {s: ends[s] for s in positions if s in ends}
+        if len(self._last_seen) > FORGET * len(ends):
+            self._last_seen = _within(self._last_seen, ends)  # splits that are gone
         self._note_idle(positions, ends)
         if all(positions[s] >= end for s, end in ends.items()):
             self._note_slowest({s: positions[s] for s in ends}, ends, {})
@@ -89,6 +94,7 @@ class Aligner:
         self._aligned = advance(self._aligned, mark, others=self._heard, max_drift=self._max_drift)
         # Asked again: the aligned time may have moved, and with it the first record that must wait.
         after = self._following(ends, self._aligned)
+        self.unheard = frozenset(ends.keys() - after.keys())
         self._last_seen |= {s: record.time for s, record in after.items() if record is not None}
         return capped(ends, after)
 
@@ -153,18 +159,22 @@ class Aligner:
         """
         low = dict.fromkeys(ends, -1)
         high = dict.fromkeys(ends, int(time.time() * 1000) + self._max_drift)
-        while any(high[s] - low[s] > 1 for s in ends):
-            middle = {s: (low[s] + high[s]) // 2 for s in ends}
+        while any(high[s] - low[s] > 1 for s in low):
+            middle = {s: (low[s] + high[s]) // 2 for s in low}
             answers = self._records(middle)
             # With one cluster unknown the earliest record is unknown, and none may be read before
-            # it.
-            if len(answers) < len(ends):
+            # it. No one waits for a cluster that has been silent for too long, except a query that
+            # ends by itself: it has no second chance.
+            present = self._present(ends, answers) if self._idle_timeout else ends.keys()
+            self.unheard = frozenset(ends.keys() - answers.keys())
+            if not (present <= answers.keys() and answers):
                 return None
+            low, high = _within(low, answers), _within(high, answers)
             for split_id, record in answers.items():
                 is_before = record is not None and record.offset <= positions[split_id]
                 (low if is_before else high)[split_id] = middle[split_id]
         self._last_seen |= {s: mark for s, mark in low.items() if mark >= 0}
-        return min((low[s] for s in ends if positions[s] < ends[s]), default=0) - 1
+        return min((low[s] for s in low if positions[s] < ends[s]), default=0) - 1
 
     def _following(
         self, splits: Mapping[SplitId, int], aligned: int
@@ -188,8 +198,16 @@ class Aligner:
             try:
                 answers |= future.result()
             except DiscoveryError as error:
-                log.warning("times of records unknown for now; these splits wait", error=str(error))
+                self._warn(str(error))
         return answers
+
+    def _warn(self, error: str) -> None:
+        """Log an error once in a while: an idle query asks several times a second."""
+        now = self._clock()
+        known = {text: at for text, at in self._warned_at.items() if now - at < TELL_EVERY}
+        if error not in known:
+            log.warning("times of records unknown for now; these splits wait", error=error)
+        self._warned_at = {error: now, **known}
 
     def _present(self, ends: Mapping[SplitId, int], answers: Mapping[SplitId, Any]) -> set[SplitId]:
         """Splits that count: of a cluster that does not answer only until it is idle, too."""
@@ -206,3 +224,7 @@ class Aligner:
     def _idle(self) -> set[SplitId]:
         now = self._clock()
         return {s for s, since in self._read_since.items() if now - since >= self._idle_timeout}
+
+
+def _within(table: Mapping[SplitId, int], split_ids: Container[SplitId]) -> dict[SplitId, int]:
+    return {split_id: value for split_id, value in table.items() if split_id in split_ids}

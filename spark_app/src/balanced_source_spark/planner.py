@@ -41,7 +41,7 @@ from balanced_source_spark.expected_splits import ExpectedSplits
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.planner_figures import PlannerFigures
-from balanced_source_spark.short_splits import tell_absent, unheard
+from balanced_source_spark.short_splits import tell_absent, unheard, without_times
 from balanced_source_spark.why_nothing import ends_itself
 
 _PULL: Final = 0.01
@@ -180,6 +180,8 @@ class StreamPlanner(PlannerFigures):
         ):
             time.sleep(_RETRY)  # what does not move ends a query with AvailableNow
             end = self._advanced(base, seen)
+        if end.positions == base.positions:
+            self._check_times(end)
         end = self._named(end)
         self._note(begin, end, ends)
         # Another epoch is logged too, although nothing is read: that acknowledges it.
@@ -253,10 +255,21 @@ class StreamPlanner(PlannerFigures):
 
     def _is_short(self, end: StreamOffset) -> bool:
         """Whether a query that ends by itself has not reached what was there at its start."""
+        return self._alignment is not None and bool(self._short(end))
+
+    def _short(self, end: StreamOffset) -> list[SplitId]:
         targets = self._targets or {}
-        return self._alignment is not None and any(
-            (end.positions.get(s) or 0) < to for s, to in targets.items()
-        )
+        return [s for s, to in targets.items() if (end.positions.get(s) or 0) < to]
+
+    def _check_times(self, end: StreamOffset) -> None:
+        """Check that a query that ends by itself does not end because times are unknown.
+
+        Raises:
+            DiscoveryError: it would, without a word, and with less than was there.
+        """
+        aligner = self._aligner
+        if aligner is not None and (untimed := aligner.unheard.intersection(self._short(end))):
+            raise without_times(untimed, self._options.start_timeout)
 
     def _closing(self, begin: StreamOffset) -> StreamOffset | None:
         """Returns the closing offset once everything is read and reported.

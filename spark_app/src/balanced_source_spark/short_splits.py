@@ -78,6 +78,15 @@ def unheard(
     )
 
 
+def without_times(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
+    """Return why a query that ends by itself and aligns its splits cannot continue."""
+    return DiscoveryError(
+        f"times of records are unknown after {timeout:.0f} s for {len(split_ids)} splits, such as"
+        f" {some(sorted(split_ids)[:1])}, so they cannot be aligned: check that the servers of the"
+        " source answer, then start the query again"
+    )
+
+
 def _why(base: StreamOffset, seen: Look, split_ids: Iterable[SplitId]) -> str:
     ranges = {s: f"read up to {base.positions[s] or 0}, ends at {seen.short[s]}" for s in split_ids}
     return _SHORT.format(splits=listed(ranges))

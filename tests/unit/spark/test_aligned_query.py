@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import SplitId
-from balanced_source.errors import TransientDiscoveryError
+from balanced_source.errors import DiscoveryError, TransientDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source_spark.options import AlignmentOptions, Options
 from support.planned_query import BrokerAdmin, PlannedQuery
@@ -36,12 +36,12 @@ def _times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BrokerAdmin, "records_from", records_from, raising=False)
 
 
-def query(*, idle_timeout: float = 30.0) -> PlannedQuery:
+def query(*, idle_timeout: float = 30.0, start_timeout: float = 5.0) -> PlannedQuery:
     broker = Broker()
     for topic in ("fast", "slow"):
         broker.create("c", topic, [0], end=100)
     alignment = AlignmentOptions(max_drift=10_000, idle_timeout=idle_timeout)
-    options = Options(start_timeout=5.0, alignment=alignment)
+    options = Options(start_timeout=start_timeout, alignment=alignment)
     return PlannedQuery(source=kafka_source("c"), broker=broker, options=options)
 
 
@@ -91,4 +91,20 @@ def test_a_query_that_ends_by_itself_waits_until_times_of_records_are_known(
     made.available_now()
 
     assert read(made) == (100, 100)
+    made.close()
+
+
+def test_a_query_that_ends_by_itself_fails_if_times_of_records_stay_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To end without a word would look as if everything had been read."""
+
+    def records_from(*_: Any) -> Any:
+        raise TransientDiscoveryError("no answer")
+
+    monkeypatch.setattr(BrokerAdmin, "records_from", records_from)
+    made = query(start_timeout=0.3)
+
+    with pytest.raises(DiscoveryError, match="times of records are unknown after 0 s for 2 splits"):
+        made.available_now()
     made.close()

@@ -115,6 +115,61 @@ def test_before_all_clusters_have_answered_nothing_is_read(brokers: Brokers) -> 
     assert aligner(brokers).cap({A: 0, B: 0}, brokers.ends) == {A: 0, B: 0}
 
 
+def test_a_driver_that_starts_while_a_cluster_is_down_waits_for_it_until_it_is_idle(
+    brokers: Brokers,
+) -> None:
+    """Its splits stand at their ends, as far as anyone knows."""
+    both, clock = Brokers({A: brokers.logs[A], OTHER: brokers.logs[B]}), Clock()
+    both.down = {"b"}
+    made, ends = aligner(both, clock), {A: 100, OTHER: 0}
+
+    assert made.cap({A: 0, OTHER: 0}, ends) == {A: 0, OTHER: 0}
+    assert made.watermark == MIN_WATERMARK
+    clock.now += 29
+    assert made.cap({A: 0, OTHER: 0}, ends) == {A: 0, OTHER: 0}
+    clock.now += 2
+    assert made.cap({A: 0, OTHER: 0}, ends) == {A: 11}
+    assert made.watermark == START
+
+    both.down = set()
+    assert made.cap({A: 11, OTHER: 0}, both.ends) == {A: 11, OTHER: 1}, "the slowest counts again"
+
+
+def test_a_split_that_stands_still_holds_the_others_until_it_is_idle(brokers: Brokers) -> None:
+    """It was admitted, and then its topic was created again, or its leader fell silent."""
+    both, clock = Brokers({A: brokers.logs[A], B: brokers.logs[A]}), Clock()
+    made = aligner(both, clock)
+    assert made.cap({A: 50, B: 50}, both.ends) == {A: 61, B: 61}
+
+    stuck = {A: 50, B: 100}
+    assert made.cap({A: 50, B: 61}, stuck) == {A: 50, B: 61}
+    clock.now += 31
+    assert made.cap({A: 50, B: 61}, stuck)[B] == 72
+
+
+def test_a_cluster_that_stays_silent_is_logged_once_a_minute(
+    brokers: Brokers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    brokers.down, clock = {"a"}, Clock()
+    made = aligner(brokers, clock)
+    for _ in range(120):
+        made.cap({A: 0, B: 0}, brokers.ends)
+        clock.now += 1
+
+    assert capsys.readouterr().out.count("times of records unknown") == 2
+
+
+def test_times_of_splits_that_are_gone_are_forgotten() -> None:
+    """A pattern of topics that are made anew each day must not fill the driver's memory."""
+    day = range(START, START + 10)
+    brokers = Brokers({("a", f"t-{number}", 0): day for number in range(50)})
+    made = aligner(brokers)
+    for split_id in brokers.logs:
+        made.cap({split_id: 0}, {split_id: 10})
+
+    assert len(made._last_seen) <= 3
+
+
 @pytest.mark.scenario("H8")
 def test_h8_a_split_that_waits_is_not_read_and_continues() -> None:
     """Of two splits of N records the one that is a day ahead gives none until the other is read.

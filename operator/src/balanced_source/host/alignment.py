@@ -85,11 +85,14 @@ def slowest(
         following: see there, of `aligned`.
         last_seen: newest time known of splits that are read to their end; one without any holds all
             others, until something arrives there or it is idle.
-        idle: splits that hold no one back: nothing arrived there for too long.
+        idle: splits that hold no one back: for too long, nothing could be read there.
     """
     least = MAX_WATERMARK
     for split_id, mark in watermarks(aligned, positions, ends, following).items():
         if mark == aligned:
+            # Admitted, and out of reach: its leader is silent, or other records have its offsets.
+            if split_id in idle:
+                continue
             return None
         # An idle split holds no one back. One beyond what is admitted is ahead, not behind.
         if mark is None and (split_id in idle or positions[split_id] < ends.get(split_id, 0)):
