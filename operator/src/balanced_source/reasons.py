@@ -318,6 +318,14 @@ class Reason(ExplainedReason):
         ReasonKind.AUTOSCALING,
         "The readers are working off a backlog fast enough.",
     )
+    HELD_BACK = (
+        "HeldBack",
+        ReasonKind.AUTOSCALING,
+        (
+            "Unread records wait for splits or sources that are further behind in event time, so"
+            " another number of readers does not help."
+        ),
+    )
     SPLITS_UNEVEN = (
         "SplitsUneven",
         ReasonKind.AUTOSCALING,

@@ -121,9 +121,16 @@ class HostRuntime(HostReporter):
 
     # --- called by Spark's planning thread --------------------------------------------------------
 
-    def committed(self, offset: StreamOffset) -> None:
-        """All up to `offset` is delivered. The first call registers the host, in the background."""
+    def committed(self, offset: StreamOffset, progress: Progress | None = None) -> None:
+        """All up to `offset` is delivered. The first call registers the host, in the background.
+
+        Args:
+            offset: newest one of which that is so.
+            progress: numbers that fit it; those of before if None.
+        """
         with self._lock:
+            # At once: positions of now with the lag of before would count records twice.
+            self._progress = progress or self._progress
             if self._host is not None:
                 # A checkpoint that was behind may have caught up with this offset.
                 self._problems.set(checkpoints.KEY, self._checkpoint.problem_after(offset))

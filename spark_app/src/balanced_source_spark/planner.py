@@ -197,7 +197,7 @@ class StreamPlanner(PlannerFigures):
         None: not yet.
         """
         # First: Spark asks for the next micro-batch when the one before is committed, not earlier.
-        self._runtime.committed(delivered)
+        self._runtime.committed(delivered, self._progress_after(delivered))
         self._hooks.note_delivered(delivered)
         if self._is_ending and self._targets is None:
             self._take_targets()
@@ -386,7 +386,9 @@ class StreamPlanner(PlannerFigures):
             return free
         admitted = self._aligner.cap(held, free)
         # Never behind where reading stands: a position that goes back would read records twice.
-        return {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
+        reachable = {s: max(p, admitted.get(s, 0)) for s, p in held.items()}
+        self._admitted = sum(to - held[s] for s, to in reachable.items())
+        return reachable
 
     def _paced(self, base: StreamOffset, positions: Mapping[SplitId, int]) -> Pace:
         """Where readers ask for splits, a slow one reads as much as it can while the others read.

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from balanced_source.api import SplitId
 from balanced_source.documents.alignment import SourceWatermark
-from balanced_source.documents.report import MILLIS_BEHIND, UNREAD
+from balanced_source.documents.report import ADMITTED, MILLIS_BEHIND, UNREAD, UNREAD_AT
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.observation import Observation, observe
@@ -40,6 +40,9 @@ class _Noted(NamedTuple):
         watermark: of this source, for its alignment group.
         numbers: of the alignment and the connector.
         figures: what tasks of readers have measured.
+        at: when servers were asked for the ends of splits, in seconds since the epoch.
+        admitted: unread records that an alignment lets be read; None if splits are not aligned, or
+            while it is unknown.
     """
 
     begin: StreamOffset
@@ -49,6 +52,8 @@ class _Noted(NamedTuple):
     watermark: SourceWatermark | None
     numbers: Mapping[str, Any]
     figures: Mapping[int, ReaderFigures]
+    at: float
+    admitted: int | None
 
 
 class PlannerFigures(PlannerParts):
@@ -64,6 +69,7 @@ class PlannerFigures(PlannerParts):
         self._shown_at = float("-inf")
         self._is_shown_idle = False
         self._has_wrong_numbers = False
+        self._admitted: int | None = None
 
     @cached_property
     def _lag_watch(self) -> LagWatch:
@@ -106,11 +112,39 @@ class PlannerFigures(PlannerParts):
             **seen.to_json(figures),
             **({"alignment": aligned} if aligned else {}),
         }
-        numbers = {**aligned, **counted}
+        numbers = {**counted, **aligned}
         if self._metrics is not None:
             self._metrics.note_readers(figures)
-        self._noted = _Noted(begin, end, seen, aligned, self._group_watermark(), numbers, figures)
+        self._noted = _Noted(
+            begin,
+            end,
+            seen,
+            aligned,
+            self._group_watermark(),
+            numbers,
+            figures,
+            at=time.time(),
+            admitted=self._admitted_records(seen),
+        )
         self._pass_on(self._noted)
+
+    def _admitted_records(self, _seen: Observation) -> int | None:
+        """Return how many of the unread records an alignment lets be read; None without any."""
+        return self._admitted
+
+    def _progress_after(self, delivered: StreamOffset) -> Progress | None:
+        """Return what goes with a report once the noted micro-batch is delivered.
+
+        None if it is not the one that was delivered, or if nothing changes.
+        """
+        noted = self._noted
+        if noted is None or noted.seen.is_read or noted.end.positions != delivered.positions:
+            return None
+        left = noted.admitted
+        if left is not None:
+            left -= sum(reader.running for reader in noted.seen.readers.values())
+        self._noted = noted._replace(seen=noted.seen.delivered(), admitted=left)
+        return _progress(self._noted)
 
     def _look_again(self) -> None:
         """Tell people how far behind the source is now, while the noted micro-batch runs.
@@ -119,6 +153,7 @@ class PlannerFigures(PlannerParts):
         """
         if (noted := self._noted) is None:
             return
+        at = time.time()
         ends = self._ends_now(noted.end, patience=_PATIENCE)
         seen = observe(
             noted.begin,
@@ -128,7 +163,7 @@ class PlannerFigures(PlannerParts):
             plans=noted.seen.plans,
             is_read=noted.seen.is_read,
         )
-        self._pass_on(noted._replace(seen=seen))
+        self._pass_on(noted._replace(seen=seen, at=at))
 
     def _ends_now(
         self, found: StreamOffset, *, patience: float | None = None
@@ -144,16 +179,9 @@ class PlannerFigures(PlannerParts):
 
     def _pass_on(self, noted: _Noted) -> None:
         """Set metrics, and what goes with the next report."""
-        seen, numbers, figures = noted.seen, noted.numbers, noted.figures
         if self._metrics is not None:
-            self._metrics.note(seen, aligned_to=noted.aligned.get("alignedTo"))
-        self._runtime.note_progress(
-            Progress(
-                lag=seen.unread,
-                metrics=lambda: _metrics(seen, numbers, figures),
-                alignment=noted.watermark,
-            )
-        )
+            self._metrics.note(noted.seen, aligned_to=noted.aligned.get("alignedTo"))
+        self._runtime.note_progress(_progress(noted))
 
     def _figures(self, end: StreamOffset) -> Mapping[int, ReaderFigures]:
         """Return what the tasks of the present readers have measured."""
@@ -186,19 +214,29 @@ class PlannerFigures(PlannerParts):
         return self._group.report(self._alignment.watermark)
 
 
-def _metrics(
-    seen: Observation, numbers: Mapping[str, Any], figures: Mapping[int, ReaderFigures]
-) -> Mapping[str, Any]:
+def _progress(noted: _Noted) -> Progress:
+    return Progress(
+        lag=noted.seen.unread, metrics=lambda: _metrics(noted), alignment=noted.watermark
+    )
+
+
+def _metrics(noted: _Noted) -> Mapping[str, Any]:
     """Return the `metrics` of a report: there are far fewer reports than micro-batches."""
-    unread = {} if (count := seen.unread) is None else {UNREAD: count}
+    seen, count = noted.seen, noted.seen.unread
+    unread = {} if count is None else {UNREAD: count}
+    looked = {UNREAD_AT: round(noted.at, 3)} if count else {}
+    admitted = {} if noted.admitted is None else {ADMITTED: max(0, noted.admitted)}
     late = {} if seen.millis_behind is None else {MILLIS_BEHIND: seen.millis_behind}
     return {
+        # A connector's number takes the place of none of ours.
+        **noted.numbers,
         "skew": seen.skew,
         **unread,
+        **looked,
+        **admitted,
         **late,
-        **numbers,
         **seen.lags_for_report(),
-        **for_report(figures),
+        **for_report(noted.figures),
     }
 
 

@@ -333,11 +333,13 @@ def test_a_long_micro_batch_is_not_taken_for_idle_readers() -> None:
     """Reports in the middle of a micro-batch say nothing new but the time."""
     source = measured(readers=6)
     before = source.memory
-    unread = {"unread": 500}
-    source.decide(source.sample(at=source.now + 10, **unread))
+    unread, begin = {"unread": 500}, source.now
+    source.now = begin + 10
+    source.decide(source.sample(**unread))
     known = source.memory.samples
     for number in range(2, 6):
-        source.decide(source.sample(at=source.now + 10 * number, **unread))
+        source.now = begin + 10 * number
+        source.decide(source.sample(**unread))
 
     assert source.memory.samples == known
     assert source.memory.capacity == before.capacity
@@ -384,7 +386,77 @@ def test_a_report_becomes_a_sample_if_it_knows_its_lag() -> None:
     assert older is not None
     assert older.unread == 7, "a driver of an older release does not say it"
     assert Sample.of(replace(report, lag=None)) is None
+    for wrong in (-1, 10**30, True, "7", 1.5, float("nan")):
+        assert Sample.of(replace(report, lag=wrong)) is None, "it is no number of records"
     assert Sample.of(replace(report, parallelism=0)) is None
+
+
+@pytest.mark.parametrize(
+    ("looked", "at"),
+    [(995.0, 995.0), (None, 1000.0), (1001.0, 1000.0), (0.0, 1000.0), (float("nan"), 1000.0)],
+)
+def test_what_a_driver_has_seen_is_as_old_as_it_says(looked: float | None, at: float) -> None:
+    metrics = {"unread": 19, **({} if looked is None else {"unreadAt": looked})}
+
+    sample = Sample.of(make_report(parallelism=2, lag=7, heartbeat=1000.0, metrics=metrics))
+
+    assert sample is not None
+    assert sample.at == at
+
+
+def behind(source: Source, records: float) -> Source:
+    """So much of each split is unread, and has been for long."""
+    source.backlog = dict.fromkeys(source.backlog, records)
+    source.memory = replace(source.memory, samples=(), ends=())
+    return source
+
+
+def held_back(source: Source, seconds: int, *, rate: float) -> Source:
+    """An alignment admits so many records per second, and readers have read them in no time."""
+    for _ in range(seconds // 10):
+        source.now += 10
+        for split in source.read:
+            source.read[split] += 10 * rate / source.splits
+            source.backlog[split] += 10 * (300 - rate) / source.splits
+        source.decide(source.sample(admitted=round(2 * rate)))
+    return source
+
+
+def test_an_alignment_that_holds_records_back_adds_and_takes_away_no_readers() -> None:
+    """They look slow under a backlog, or idle: neither says what they can process."""
+    source = behind(Source(readers=4), 100_000.0)
+
+    held_back(source, 1200, rate=200)
+
+    assert source.readers == 4
+    assert source.reason is Reason.HELD_BACK
+    assert source.message.endswith("so another number of readers does not help: 4 now")
+    assert source.verdicts[-1].is_able
+    assert source.memory.capacity is not None
+    assert not source.memory.capacity.is_measured
+
+
+def test_what_is_known_of_readers_counts_while_an_alignment_holds_records_back() -> None:
+    source = behind(measured(readers=6), 100_000.0)
+    known = source.memory.capacity
+
+    held_back(source, 280, rate=200)
+    assert (source.readers, source.reason) == (6, Reason.SCALE_DOWN_DELAYED)
+    held_back(source, 100, rate=200)
+
+    assert source.memory.capacity is not None
+    assert known is not None
+    assert source.memory.capacity.rate == pytest.approx(known.rate)
+    assert source.readers == 4, "300 records/s arrive, and the backlog may not be read"
+
+
+def test_readers_are_added_when_what_was_held_back_may_be_read() -> None:
+    source = held_back(behind(measured(readers=4), 10_000.0), 100, rate=200)
+    assert (source.readers, source.reason) == (4, Reason.HELD_BACK)
+
+    source.run(60, 300)
+
+    assert source.readers == 12
 
 
 def test_a_sentence_stays_while_its_decision_is_the_same() -> None:

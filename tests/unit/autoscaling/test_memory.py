@@ -33,7 +33,7 @@ def test_readers_are_measured_since_the_newest_change_of_owners(
     """The first report may come within a micro-batch, so nothing is measured from there."""
     memory = AutoscalerMemory()
     for number, owner in enumerate(owners):
-        memory = memory.observed(sample(5.0 * number, owner))
+        memory = memory.observed(sample(5.0 * number, owner), now=5.0 * number)
 
     steady = memory.steady
     assert (None if steady is None else steady.seconds) == seconds
@@ -63,7 +63,8 @@ def test_a_split_that_went_back_begins_a_new_measurement() -> None:
     after = replace(before, at=10.0, positions={SPLIT: 9, other: 4})
 
     assert not after.continues(before)
-    assert AutoscalerMemory().observed(before).observed(after).samples == (after,)
+    memory = AutoscalerMemory().observed(before, now=0.0)
+    assert memory.observed(after, now=10.0).samples == (after,)
 
 
 @pytest.mark.parametrize(("unread", "times"), [(0, (0.0, 5.0)), (1, (0.0,))])
@@ -72,6 +73,32 @@ def test_a_report_within_a_micro_batch_says_nothing_new_however_little_is_unread
 ) -> None:
     """An idle source, in contrast, has truly read nothing in that time."""
     before = replace(sample(0.0), unread=unread)
-    memory = AutoscalerMemory().observed(before).observed(replace(before, at=5.0))
+    memory = AutoscalerMemory().observed(before, now=0.0)
+    memory = memory.observed(replace(before, at=5.0), now=5.0)
 
     assert tuple(each.at for each in memory.samples) == times
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0, 40.0])
+def test_a_clock_that_jumps_begins_a_new_measurement(jump: float) -> None:
+    """An hour without a record would halve what a reader can process."""
+    memory = AutoscalerMemory()
+    for number in range(4):
+        memory = memory.observed(sample(5.0 * number), now=5.0 * number)
+    assert memory.steady is not None
+
+    memory = memory.observed(sample(20.0 + jump), now=20.0)
+    assert (len(memory.samples), memory.steady) == (1, None)
+    for number in range(1, 5):
+        memory = memory.observed(sample(20.0 + jump + 5 * number), now=20.0 + 5 * number)
+    steady = memory.steady
+    assert steady is not None
+    assert steady.rate == pytest.approx(100)
+
+
+def test_reports_that_are_seen_late_are_no_jump() -> None:
+    memory = AutoscalerMemory()
+    for number, late in enumerate((0.0, 9.0, 1.0, 12.0, 0.0)):
+        memory = memory.observed(sample(5.0 * number), now=5.0 * number + late)
+
+    assert len(memory.samples) > 1

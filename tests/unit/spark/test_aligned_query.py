@@ -108,3 +108,15 @@ def test_a_query_that_ends_by_itself_fails_if_times_of_records_stay_unknown(
     with pytest.raises(DiscoveryError, match="times of records are unknown after 0 s for 2 splits"):
         made.available_now()
     made.close()
+
+
+def test_records_that_wait_are_told_apart_from_those_that_may_be_read() -> None:
+    made = query()
+    made.trigger_until(lambda: read(made)[1] == 100, "the slow split to be read")
+
+    metrics = made.planner._runtime._progress.metrics()
+
+    waiting = 98
+    assert metrics["unread"] - metrics["admitted"] == waiting
+    assert metrics["admitted"] <= 2
+    made.close()

@@ -1,6 +1,7 @@
 """The lag that people see while a micro-batch runs for long."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -52,6 +53,40 @@ def test_the_lag_grows_while_a_micro_batch_runs(query: PlannedQuery) -> None:
     metrics = query.planner._runtime._progress.metrics()
     assert metrics["unread"] == 2 * (1_000 - 7)
     assert query.planner._shown is shown, "what the micro-batch is going to leave"
+
+
+def test_a_report_never_has_new_positions_with_the_lag_of_before(
+    query: PlannedQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be written at any time; the micro-batch would count as delivered and as unread."""
+    query.broker.ends = dict.fromkeys(query.broker.ends, 100)
+    query.trigger_until(lambda: query.records == all_of(query.broker), "all to be read")
+    runtime, seen = query.planner._runtime, []
+
+    def look(_: object) -> None:
+        """The runtime knows by now that the micro-batch was delivered."""
+        host, progress = runtime._host, runtime._progress
+        assert host is not None
+        positions = sum(p or 0 for p in host.committed.values())
+        seen.append((positions, progress.lag, progress.metrics()["unread"]))
+
+    monkeypatch.setattr(query.hooks, "note_delivered", look)
+    query.trigger()
+
+    assert seen == [(200, 0, 0)]
+
+
+def test_a_report_says_when_the_driver_has_looked_while_anything_is_unread(
+    query: PlannedQuery,
+) -> None:
+    """A report that says nothing new must not differ from the one before."""
+    query.planner.latestOffset(query.offsets[-1], UNLIMITED)
+    assert "unreadAt" not in query.planner._runtime._progress.metrics()
+
+    query.broker.ends = dict.fromkeys(query.broker.ends, 100)
+    begin = time.time()
+    query.planner.latestOffset(query.offsets[-1], UNLIMITED)
+    assert query.planner._runtime._progress.metrics()["unreadAt"] >= round(begin, 3)
 
 
 def test_a_cluster_that_falls_silent_meanwhile_has_an_unknown_lag(

@@ -15,6 +15,14 @@ UNREAD: Final = "unread"
 reads. `lag` is without them, so it stays small while an overloaded source reads ever larger
 micro-batches."""
 
+UNREAD_AT: Final = "unreadAt"
+"""Metric: when the driver looked how many records are unread, in seconds since the epoch. Absent
+while there are none: a report that says nothing else than the one before must not differ."""
+
+ADMITTED: Final = "admitted"
+"""Metric: those of `unread` that an alignment in event time lets be read now. Absent if splits are
+not aligned."""
+
 SKIPPED_GAPS: Final = "skippedGaps"
 """Metric: how often records were gone before they were read, and were skipped; since the driver
 started. For sources that do not know how many records that were. Absent while it is 0."""

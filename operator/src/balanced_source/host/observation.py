@@ -4,7 +4,7 @@ Lag, records and skew, per reader and the worst splits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -76,7 +76,7 @@ class Observation:
     @property
     def lag(self) -> int | None:
         """Of all splits; None while that of any is unknown."""
-        return _total(self.lags.values())
+        return total(self.lags.values())
 
     @property
     def unread(self) -> int | None:
@@ -117,6 +117,11 @@ class Observation:
             / (self.records or 1)
             or 1.0
         )
+
+    def delivered(self) -> "Observation":
+        """Return the observation once the micro-batch is delivered."""
+        readers = {reader: replace(load, running=0) for reader, load in self.readers.items()}
+        return replace(self, readers=readers, is_read=True)
 
     def lags_for_report(self) -> dict[str, Json]:
         """Return what is unread for the `metrics` of a report, of bounded size.
@@ -200,7 +205,7 @@ def observe(
         readers={
             reader: ReaderLoad(
                 splits=len(held),
-                lag=_total(held),
+                lag=total(held),
                 records=(count := records.get(reader, 0)),
                 running=0 if is_read else count,
             )
@@ -218,8 +223,8 @@ def _shown(figures: ReaderFigures | None) -> dict[str, Json]:
     return {} if figures is None else figures.to_json()
 
 
-def _total(lags: Iterable[int | None]) -> int | None:
-    """The sum; unknown if any of them is."""
+def total(lags: Iterable[int | None]) -> int | None:
+    """Return the sum; None, which is unknown, if any of them is."""
     try:
         return sum(lags)  # type: ignore[arg-type]
     except TypeError:  # the fastest way to find None among 10,000 numbers

@@ -28,6 +28,7 @@ class PauseAligner:
         bound: event time beyond which a split waits, in milliseconds; it never falls.
         times: split → how far in time it is: nothing before that comes of it any more.
         heard: how far the other sources of the alignment group are.
+        ahead: splits that the newest micro-batch leaves out.
         silent_since: split that is read to its end → since when, in seconds.
     """
 
@@ -36,6 +37,7 @@ class PauseAligner:
     bound: int = MIN_WATERMARK
     times: dict[SplitId, int] = field(default_factory=dict)
     heard: int = MAX_WATERMARK
+    ahead: frozenset[SplitId] = frozenset()
     silent_since: dict[SplitId, float] = field(default_factory=dict)
     _slowest: int | None = None
 
@@ -72,8 +74,8 @@ class PauseAligner:
         self._forget_others(unread)
         self._slowest = self._find_slowest(unread, now)
         self.bound = advance(self.bound, self._slowest, others=others, max_drift=self.max_drift)
-        ahead = frozenset(s for s in unread if self.times.get(s, self.bound) > self.bound)
-        return Pause(beyond=self.bound, splits=ahead)
+        self.ahead = frozenset(s for s in unread if self.times.get(s, self.bound) > self.bound)
+        return Pause(beyond=self.bound, splits=self.ahead)
 
     @property
     def watermark(self) -> int:

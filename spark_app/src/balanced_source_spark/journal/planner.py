@@ -35,6 +35,7 @@ from balanced_source.host.journaling import (
     next_end,
     shares,
 )
+from balanced_source.host.observation import Observation, total
 from balanced_source.host.pausing import PauseAligner
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
@@ -378,6 +379,13 @@ class JournalPlanner(StreamPlanner):
     @property
     def _alignment(self) -> PauseAligner | None:
         return self._pauses
+
+    def _admitted_records(self, seen: Observation) -> int | None:
+        if self._pauses is None:
+            return None
+        # Up to where a split that does not wait may be read is known only when it is read.
+        ahead = self._pauses.ahead
+        return total(lag for split_id, lag in seen.lags.items() if split_id not in ahead)
 
     @cached_property
     def _pauses(self) -> PauseAligner | None:

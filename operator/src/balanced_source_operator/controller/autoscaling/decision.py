@@ -25,6 +25,9 @@ TOLERANCE: Final = 0.1
 PROBE: Final = 4
 """One reader in so many is taken away to find out whether fewer suffice."""
 
+_NEAR: Final = (Reason.CATCHING_UP, Reason.WITHIN_TARGET)
+"""Reasons of decisions that a load near a limit leads to in between."""
+
 KEEP_MESSAGE: Final = 60.0
 """Seconds for which a sentence stays while the decision is the same: its numbers change all the
 time."""
@@ -123,7 +126,16 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     fewest = it.wanted if need is None else min(need, it.wanted)
     memory = it.memory.noting(it.now, fewest, delay=it.policy.patience)
     memory = replace(memory, attempt=None)
+    if it.load.is_held_back and (fewest >= it.wanted or not it.is_measured):
+        return _held_back(it, memory)
     return _fewer(it, memory)
+
+
+def _held_back(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
+    """Records wait for slower splits or sources, so readers that have little to do say nothing."""
+    if not it.is_measured:
+        memory = memory.disturbed(it.now)
+    return _verdict(it, memory, it.wanted, Reason.HELD_BACK, words.held_back(it.load, it.wanted))
 
 
 def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
@@ -251,7 +263,7 @@ def _is_still_limited(it: _Situation, before: Verdict, verdict: Verdict) -> bool
     if before.is_able or it.memory.limited is None:
         return False
     at, policy = it.memory.limited
-    is_near = verdict.reason in (Reason.CATCHING_UP, Reason.WITHIN_TARGET)
+    is_near = verdict.reason in _NEAR
     is_recent = it.now - at < it.policy.patience and policy == it.policy
     return is_near and is_recent and before.readers == verdict.readers
 

@@ -27,7 +27,7 @@ def observe(
     policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float
 ) -> AutoscalerMemory:
     """Return the memory with a further sample and what it teaches."""
-    after = memory.observed(sample)
+    after = memory.observed(sample, now=now)
     if after is memory:
         return memory
     saturated = _saturated(policy, after)

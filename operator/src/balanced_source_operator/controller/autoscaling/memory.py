@@ -24,6 +24,10 @@ ARRIVAL: Final = 5.0
 Ends of splits do not depend on micro-batches.
 """
 
+JUMP: Final = 20.0
+"""Seconds by which a driver's clock may move against the operator's: a report is up to ten seconds
+old when it is seen, and so is what it says."""
+
 EXPIRES: Final = 6 * 3600.0
 """Seconds after which a measured capacity is only a lower bound: a sink may have become faster
 unnoticed."""
@@ -81,6 +85,7 @@ class AutoscalerMemory:
         samples: the newest and some of the last `WINDOW` seconds, oldest first.
         ends: those of `samples`, and some before them, that came first after the end of a
             micro-batch, oldest first.
+        ahead: seconds by which the driver's clock was ahead of the operator's at the first of them.
         capacity: of one reader; None while unknown.
         needs: time → number of readers that the load needed, of the scale-down delay; only those
             that no later one exceeds, so that the first is the maximum.
@@ -97,6 +102,7 @@ class AutoscalerMemory:
 
     samples: tuple[Sample, ...] = ()
     ends: tuple[Sample, ...] = ()
+    ahead: float = 0.0
     capacity: Capacity | None = None
     needs: tuple[tuple[float, int], ...] = ()
     calm_since: float | None = None
@@ -106,16 +112,23 @@ class AutoscalerMemory:
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
-    def observed(self, sample: Sample) -> "AutoscalerMemory":
-        """Return the memory with a further sample. One that says nothing new changes nothing."""
-        if not self.samples:
-            return replace(self, samples=(sample,))
-        newest = self.samples[-1]
-        if sample.at == newest.at or (sample.is_repeated(newest) and sample.at > newest.at):
+    def observed(self, sample: Sample, *, now: float) -> "AutoscalerMemory":
+        """Return the memory with a further sample. One that says nothing new changes nothing.
+
+        Args:
+            sample: the newest one.
+            now: seconds, by the operator's clock.
+        """
+        newest, ahead = self.samples[-1] if self.samples else None, sample.at - now
+        if newest is not None and sample.at == newest.at:
             return self
-        # Another attempt or other splits: rates across that would compare different things.
-        if not sample.continues(newest):
-            return replace(self, samples=(sample,), ends=())
+        # Another attempt or other splits: rates across that would compare different things. So
+        # would those over a time that a clock has left out, or has passed twice.
+        is_jump = abs(ahead - self.ahead) > JUMP
+        if newest is None or is_jump or not sample.continues(newest):
+            return replace(self, samples=(sample,), ends=(), ahead=ahead)
+        if sample.is_repeated(newest):
+            return self
         samples = tuple(_thinned((*self.samples, sample)))
         if not sample.is_of_another_micro_batch(newest):
             return replace(self, samples=samples)

@@ -18,7 +18,9 @@ class Load:
         demand: what must be processed: what arrives, and a backlog that has become too old.
         behind: seconds by which readers are behind: in which what is unread would arrive. Infinite
             if nothing arrives.
-        unread: records that are not read yet.
+        unread: records that are not read yet, and may be.
+        held_back: records that an alignment in event time does not let be read yet.
+        is_held_back: whether these are more than what normally waits for a micro-batch.
         has_backlog: whether more is unread than what normally waits for a micro-batch.
         splits: number of splits.
         hottest: share of the split that is read most, 0 to 1.
@@ -31,6 +33,8 @@ class Load:
     demand: float
     behind: float
     unread: int
+    held_back: int = 0
+    is_held_back: bool = False
     has_backlog: bool
     splits: int
     hottest: float
@@ -62,13 +66,16 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
         return None
     # Nothing was read yet, or nothing arrives: then no split stands out.
     reading = memory.reading or recent
-    behind = recent.unread / recent.arrival if recent.arrival else math.inf * bool(recent.unread)
-    excess = max(0.0, recent.unread - policy.normal_wait * recent.arrival)
+    behind = _seconds(recent.available, recent.arrival)
+    normal = policy.normal_wait * recent.arrival
+    excess = max(0.0, recent.available - normal)
     return Load(
         arrival=recent.arrival,
         demand=recent.arrival + (excess / policy.max_lag if behind > policy.max_lag else 0.0),
         behind=behind,
-        unread=recent.unread,
+        unread=recent.available,
+        held_back=recent.unread - recent.available,
+        is_held_back=recent.unread - recent.available > normal,
         has_backlog=excess > 0,
         splits=recent.splits,
         hottest=reading.hottest / reading.rate if reading.rate else 0.0,
@@ -76,6 +83,12 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
         is_countable=not policy.follows_load,
         is_shared=policy.shares_splits,
     )
+
+
+def _seconds(records: int, rate: float) -> float:
+    if not rate:
+        return math.inf if records else 0.0
+    return records / rate
 
 
 def needed(policy: Policy, load: Load, capacity: float) -> int | None:

@@ -3,11 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from balanced_source.api import SplitId
-from balanced_source.documents.report import UNREAD, HostReport
+from balanced_source.documents.report import ADMITTED, UNREAD, UNREAD_AT, HostReport
 from balanced_source.host.reader_figures import BusyTime, busy_time
+
+OLDEST_LOOK: Final = 60.0
+"""Seconds for which what a driver has seen is reported, at most: it looks every 10 seconds."""
+
+_MOST: Final = 2**63 - 1
+"""Records: what a position can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,10 +21,12 @@ class Sample:
     """One report, as far as it matters here.
 
     Attributes:
-        at: seconds, by the driver's clock.
+        at: seconds, by the driver's clock, when it looked how much is unread.
         incarnation: of the driver attempt.
         readers: number of readers.
         unread: records that are not read yet, counted from `positions`.
+        admitted: those of them that may be read now; None if all may. An alignment in event time
+            holds the others back, however many readers there are.
         positions: split → committed position.
         owners: split → reader.
         busy: time of all readers up to then; None if the driver does not say.
@@ -28,6 +36,7 @@ class Sample:
     incarnation: int = 1
     readers: int
     unread: int
+    admitted: int | None = None
     positions: Mapping[SplitId, int]
     owners: Mapping[SplitId, int]
     busy: BusyTime | None = None
@@ -39,20 +48,24 @@ class Sample:
         None while its driver reads nothing or does not know its lag.
         """
         # An unknown lag is no lag of zero: the source would look idle.
-        if report.lag is None or not report.parallelism:
+        if (lag := _count(report.lag)) is None or not report.parallelism:
             return None
-        counted = report.metrics.get(UNREAD)
+        unread = _count(report.metrics.get(UNREAD))
         return cls(
-            at=report.heartbeat,
+            at=_looked_at(report),
             incarnation=report.incarnation,
             readers=report.parallelism,
-            unread=counted
-            if isinstance(counted, int) and not isinstance(counted, bool)
-            else report.lag,
+            unread=lag if unread is None else unread,
+            admitted=_count(report.metrics.get(ADMITTED)),
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
             busy=busy_time(report.metrics),
         )
+
+    @property
+    def available(self) -> int:
+        """Records that are not read yet, and may be."""
+        return self.unread if self.admitted is None else min(self.unread, self.admitted)
 
     def is_repeated(self, before: "Sample") -> bool:
         """Whether a micro-batch was running at both samples, so that only the time differs."""
@@ -90,7 +103,8 @@ class Interval:
         splits: number of splits.
         rate: read.
         arrival: arrived.
-        unread_before: records that were unread at its begin.
+        available_before: unread records that could be read at its begin.
+        available: unread records that can be read at its end.
         unread: records that are unread at its end.
         busiest: rate of the reader that read most.
         hottest: rate of the split that was read most.
@@ -105,7 +119,8 @@ class Interval:
     splits: int
     rate: float
     arrival: float
-    unread_before: int
+    available_before: int
+    available: int
     unread: int
     busiest: float
     hottest: float
@@ -121,7 +136,7 @@ class Interval:
         return (
             self.is_steady
             and self.rate > 0
-            and min(self.unread_before, self.unread) > wait * self.rate
+            and min(self.available_before, self.available) > wait * self.rate
         )
 
     @property
@@ -147,7 +162,8 @@ def between(before: Sample, after: Sample) -> Interval:
         # Retention takes unread records away, which must not look as if fewer than none had
         # arrived.
         arrival=max(0, total + after.unread - before.unread) / seconds,
-        unread_before=before.unread,
+        available_before=before.available,
+        available=after.available,
         unread=after.unread,
         busiest=max(per_reader.values(), default=0) / seconds,
         hottest=read.get(hottest, 0) / seconds,
@@ -155,6 +171,19 @@ def between(before: Sample, after: Sample) -> Interval:
         is_steady=before.readers == after.readers and before.owners == after.owners,
         in_source=_in_source(before.busy, after.busy),
     )
+
+
+def _count(value: object) -> int | None:
+    """Return a number of records; None for anything else. Any program can write a report."""
+    return value if type(value) is int and 0 <= value <= _MOST else None
+
+
+def _looked_at(report: HostReport) -> float:
+    """Return when the driver looked; if it does not say, it has done so when it reported."""
+    at = report.metrics.get(UNREAD_AT)
+    if not isinstance(at, int | float) or not 0 <= report.heartbeat - at <= OLDEST_LOOK:
+        return report.heartbeat
+    return float(at)
 
 
 def _in_source(before: BusyTime | None, after: BusyTime | None) -> float | None:

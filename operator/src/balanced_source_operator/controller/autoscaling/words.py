@@ -112,6 +112,14 @@ def catching_up(load: Load, wanted: int, adopted: int) -> str:
     return f"{_readers(adopted, 'is', 'are')} catching up{waiting}; {_backlog(load)}"
 
 
+def held_back(load: Load, wanted: int) -> str:
+    """Return why nothing changes although much is unread."""
+    return (
+        f"{load.held_back} unread records wait for splits or sources that are further behind in"
+        f" event time (alignment), so another number of readers does not help: {wanted} now"
+    )
+
+
 def one_is_catching_up(load: Load) -> str:
     """Return why there are not more readers although readers are far behind."""
     return (
