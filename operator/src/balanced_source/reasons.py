@@ -362,6 +362,15 @@ class Reason(ExplainedReason):
         "The driver does not report, or cannot reach its source. The number of readers stays.",
         "See the condition `Ready`.",
     )
+    NOT_MEASURABLE = (
+        "NotMeasurable",
+        ReasonKind.AUTOSCALING,
+        (
+            "The source does not count unread records, or its readers ask for splits, so the load"
+            " is unknown. The number of readers stays, within its bounds."
+        ),
+        "Remove `spec.autoscaling`, and set `parallelism`.",
+    )
     SCALING_REFUSED = (
         "ScalingRefused",
         ReasonKind.AUTOSCALING,

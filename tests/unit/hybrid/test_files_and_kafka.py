@@ -288,3 +288,12 @@ _DISCOVERY: dict[str, Any] = {
 def test_names_of_parts() -> None:
     assert names_of(["files", "kafka"]) == ("files", "kafka")
     assert names_of(["files", "kafka", "files"]) == ("files-0", "kafka", "files-2")
+
+
+def test_unread_records_count_in_the_part_that_knows_them() -> None:
+    """The autoscaler leaves the readers of files alone, and follows the load of the topic."""
+    source = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
+    first, last = source.names
+
+    assert not source.counts_unread((first, "/in/a", 0))
+    assert source.counts_unread((last, *SPLIT))

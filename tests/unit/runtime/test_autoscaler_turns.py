@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from balanced_source.api import Source
+from balanced_source.connectors.files import FilesSource, Format
+from balanced_source.connectors.kinesis import KinesisSource
 from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import ALIVE
@@ -26,9 +29,11 @@ class Scene:
         scaled: numbers of readers, before and after.
         posted: reasons of events, and whether they are warnings.
         error: raised by the API server instead of a change.
+        source: what is read; topics of Kafka if None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source[Any, Any] | None = None) -> None:
+        self.source = source
         self.scaled: list[tuple[int, int]] = []
         self.posted: list[tuple[str, bool]] = []
         self.error: Exception | None = None
@@ -66,14 +71,14 @@ class Scene:
         parallelism: int = 2,
         *,
         bounds: Mapping[str, int] | None = BOUNDS,
-        is_paused: bool = False,
+        is_held: bool = False,
     ) -> str:
         """Take a turn; return the reason of the decision."""
         spec = make_spec(
             parallelism=parallelism, **({} if bounds is None else {"autoscaling": bounds})
         )
-        desired = Desired(spec=spec, source=source_of(spec, None))
-        await self.autoscaler.turn(desired, self._report, is_paused=is_paused)
+        desired = Desired(spec=spec, source=self.source or source_of(spec, None))
+        await self.autoscaler.turn(desired, self._report, is_held=is_held)
         return self.reason
 
     @property
@@ -159,7 +164,7 @@ def test_another_autoscaler_is_told_of_once_and_as_long_as_it_fights() -> None:
         assert await scene.turn(70) == Reason.SCALING_REFUSED, "that is what people have to mend"
         assert scene.posted[2:] == [("ScalingRefused", True)]
         scene.error = None
-        assert await scene.turn(8, is_paused=True) == ""
+        assert await scene.turn(8, is_held=True) == ""
         assert await scene.turn(20) == Reason.WITHIN_BOUNDS
 
     virtual_time.run(play())
@@ -167,7 +172,7 @@ def test_another_autoscaler_is_told_of_once_and_as_long_as_it_fights() -> None:
 
 def test_a_pause_or_a_spec_without_autoscaling_forgets_what_was_measured() -> None:
     async def play() -> None:
-        for forgotten in ({"is_paused": True}, {"bounds": None}):
+        for forgotten in ({"is_held": True}, {"bounds": None}):
             scene = Scene()
             await scene.read(10)
             assert scene.reason == Reason.WITHIN_TARGET
@@ -191,6 +196,38 @@ def test_an_unknown_lag_does_not_count_as_zero() -> None:
         assert await scene.turn() == Reason.LAG_UNKNOWN
         assert scene.posted == [("LagUnknown", True)] * 2
         assert scene.scaled == []
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize(
+    ("source", "lag"),
+    [
+        (FilesSource(paths=("/in",), kind_of_file=Format.TEXT), 0),
+        (KinesisSource(streams=("orders",)), None),
+    ],
+    ids=["files", "kinesis"],
+)
+def test_a_load_that_cannot_be_measured_is_said_once_and_changes_nothing(
+    source: Source[Any, Any], lag: int | None
+) -> None:
+    """The lag of files is that of the few blocks which readers have, and a stream has none."""
+
+    async def play() -> None:
+        scene = Scene(source)
+        assert await scene.turn() == Reason.LAG_UNKNOWN
+        for _ in range(400):
+            await asyncio.sleep(1)
+            scene.report(lag=lag, rate=0)
+            await scene.turn(3)
+
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert (verdict.reason, verdict.is_able) == (Reason.NOT_MEASURABLE, False)
+        assert f"The load of a source of kind {source.kind} is unknown" in verdict.message
+        assert scene.scaled == []
+        assert scene.posted == [("LagUnknown", True), ("NotMeasurable", True)]
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS, "bounds hold all the same"
 
     virtual_time.run(play())
 

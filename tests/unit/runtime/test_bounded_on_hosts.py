@@ -241,3 +241,26 @@ def test_a_rescale_after_a_host_has_ended_leaves_nothing_unread(readers: int) ->
         drivers.check_each_once()
 
     played(play)
+
+
+def test_the_autoscaler_misses_no_lag_when_everything_is_read() -> None:
+    """Drivers that have ended report none, and an alert about that would never end."""
+
+    async def play(story: Story) -> None:
+        drivers = Ending(story, "0", "1")
+        await story.begin(
+            parallelism=4,
+            source=bounded_source(),
+            application=application(count=1),
+            autoscaling={"maxReaders": 8},
+        )
+        await play_on(drivers, 60)
+        assert "Autoscaling" in kinds(story)
+
+        await until_finished(story, drivers)
+        await story.until(lambda: "Autoscaling" not in kinds(story), "the condition to go")
+
+    def kinds(story: Story) -> set[str]:
+        return {condition["type"] for condition in story.status.get("conditions", [])}
+
+    played(play)

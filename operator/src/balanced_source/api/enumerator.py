@@ -338,6 +338,16 @@ class Source(ABC, Generic[SplitT, StateT]):
         """
         return True
 
+    def counts_unread(self, split_id: SplitId) -> bool:
+        """Whether the number of records that are unread in a split says how much there is to do.
+
+        False where the source does not tell where a split ends, or where most of the work is in
+        splits that no reader has yet. Then `spec.autoscaling` leaves the number of readers as it
+        is. The default is for sources whose readers do not ask for splits.
+        """
+        del split_id
+        return self.look_ahead == 0
+
     @property
     def kind(self) -> str:
         """Name of the connector that the source belongs to, see `Connector.kind`.

@@ -2,10 +2,14 @@
 
 import time
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from balanced_source.api import Source
 from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
+from balanced_source_operator.contract.blame import blamed
+from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
     Policy,
@@ -21,6 +25,7 @@ from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.environment import Desired
 from balanced_source_operator.runtime.events import EventRecorder
 
@@ -46,9 +51,10 @@ class Autoscaler:
         self._source = source
         self._events = events
         self._memory = AutoscalerMemory()
-        self._decided_from: tuple[Policy, int, Sample | None] | None = None
+        self._decided_from: tuple[Policy, int, Sample | bool] | None = None
         self._seen: tuple[int, float] | None = None
         self._since = time.monotonic()
+        self._is_measurable = True
         self._sampled_at = -float("inf")
         self._refused: Verdict | None = None
         self._rivalry = Rivalry()
@@ -56,7 +62,7 @@ class Autoscaler:
 
     @property
     def verdict(self) -> Verdict | None:
-        """The newest decision; None while the source has no autoscaling or is paused."""
+        """The newest decision; None while the source has no autoscaling, is paused or finished."""
         verdict = self._refused or self._memory.verdict
         if verdict is None or verdict is self._refused or not self._is_fight:
             return verdict
@@ -64,32 +70,42 @@ class Autoscaler:
         return replace(verdict, reason=Reason.TWO_AUTOSCALERS, message=message, is_able=False)
 
     async def turn(
-        self, desired: Desired | None, report: HostReport | None, *, is_paused: bool
+        self, desired: Desired | None, report: HostReport | None, *, is_held: bool
     ) -> None:
         """Decide if there is something new, and do it.
+
+        Args:
+            desired: the spec in effect.
+            report: the newest one; with several hosts, of all of them.
+            is_held: whether nothing may change, or nothing is left to read.
 
         Raises:
             KubernetesError: the API server does not answer.
         """
         policy = policy_of(desired.spec) if desired is not None else None
         # What was measured before a pause says nothing about the time after it.
-        if policy is None or desired is None or is_paused:
+        if policy is None or desired is None or is_held:
             self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
             self._decided_from, self._refused, self._seen = None, None, None
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         was_fight = self._is_fight
         self._is_fight = self._rivalry.is_fight(policy, now)
-        memory = self._observed(policy, report, now)
+        memory = self._observed(policy, desired.source, report, now)
         newest = memory.samples[-1] if memory.samples else None
-        decided_from = (policy, wanted, newest)
+        decided_from = (policy, wanted, newest or self._is_measurable)
         if self._is_decided(decided_from):
             self._memory = replace(memory, verdict=self._memory.verdict)
             return
         before, after = self._memory.verdict, decide(policy, memory, wanted=wanted, now=now)
         # "Measuring" would promise an end: while no lag is reported, there is nothing to measure.
         if newest is None and after.verdict is not None and after.verdict.readers == wanted:
-            after = replace(after, verdict=_unknown(wanted))
+            unknown = (
+                (Reason.LAG_UNKNOWN, words.unknown(wanted))
+                if self._is_measurable
+                else (Reason.NOT_MEASURABLE, words.not_measurable(wanted, desired.source.kind))
+            )
+            after = replace(after, verdict=_undecided(wanted, *unknown))
         await self._carry_out(after, wanted)
         # A refusal passes when someone grants the right, so it is tried again without a new
         # report.
@@ -100,7 +116,7 @@ class Autoscaler:
         elif not was_fight and (fight := self.verdict) is not None:
             await self._events.post(fight.reason, fight.message, warning=True)
 
-    def _is_decided(self, decided_from: tuple[Policy, int, Sample | None]) -> bool:
+    def _is_decided(self, decided_from: tuple[Policy, int, Sample | bool]) -> bool:
         """Whether the newest decision was taken from the same things.
 
         Samples are large: compared by identity.
@@ -108,7 +124,9 @@ class Autoscaler:
         known = self._decided_from
         return known is not None and known[:2] == decided_from[:2] and known[2] is decided_from[2]
 
-    def _observed(self, policy: Policy, report: HostReport | None, now: float) -> AutoscalerMemory:
+    def _observed(
+        self, policy: Policy, source: Source[Any, Any], report: HostReport | None, now: float
+    ) -> AutoscalerMemory:
         """Return the memory with the newest report.
 
         Without what was measured before if the driver is silent.
@@ -122,7 +140,8 @@ class Autoscaler:
         if now - self._sampled_at < _spacing(report):
             return self._memory
         self._sampled_at = now
-        sample = Sample.of(report)
+        self._is_measurable = _counts_unread(source, report)
+        sample = Sample.of(report) if self._is_measurable else None
         return (
             observe(policy, self._memory, sample, now=now)
             if sample is not None
@@ -177,6 +196,16 @@ _CHANGES = (
 )
 
 
+def is_read(coordination: Coordination, decision: Decision) -> bool:
+    """Return whether nothing is left to read, for good or until the application is started again.
+
+    A driver that has ended reports no lag any more, and none is missing.
+    """
+    coordinator = coordination.coordinator
+    is_finished = coordinator is not None and coordinator.enumerator.is_finished()
+    return is_finished or decision.state is ApplicationState.FINISHED
+
+
 def _without_samples(memory: AutoscalerMemory) -> AutoscalerMemory:
     """Return the memory without what can no longer be compared with a later report."""
     return replace(memory, samples=(), needs=(), calm_since=None)
@@ -187,11 +216,19 @@ def _spacing(report: HostReport) -> float:
     return min(LONGEST_SPACING, len(report.positions) / SPLITS_PER_SECOND)
 
 
-def _unknown(wanted: int) -> Verdict:
+def _counts_unread(source: Source[Any, Any], report: HostReport) -> bool:
+    """Return whether what is unread in the splits of a report says how much there is to do.
+
+    Raises:
+        ConnectorError: the connector fails.
+    """
+    if not report.positions:
+        return source.look_ahead == 0
+    with blamed(source.kind, "spec.source"):
+        return all(map(source.counts_unread, report.positions))
+
+
+def _undecided(wanted: int, reason: Reason, message: str) -> Verdict:
     return Verdict(
-        readers=wanted,
-        reason=Reason.LAG_UNKNOWN,
-        message=words.unknown(wanted),
-        is_able=False,
-        decided_at=-float("inf"),
+        readers=wanted, reason=reason, message=message, is_able=False, decided_at=-float("inf")
     )

@@ -43,7 +43,7 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.audience import SourceMoment
-from balanced_source_operator.runtime.autoscaler import Autoscaler
+from balanced_source_operator.runtime.autoscaler import Autoscaler, is_read
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.environment import Desired, Environment, Valid
@@ -261,8 +261,8 @@ class SourceRuntime:
             await self._coordination.turn(self._desired, roll=self._fleet.roll)
         if not is_stopped:
             self._decisions = await self._run_applications()
-        is_held = is_stopped or is_paused(body)
-        await self._autoscaler.turn(self._desired, self._coordination.report, is_paused=is_held)
+        is_held = is_stopped or is_paused(body) or is_read(self._coordination, self._decision)
+        await self._autoscaler.turn(self._desired, self._coordination.report, is_held=is_held)
 
     async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:

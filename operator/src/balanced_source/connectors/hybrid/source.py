@@ -84,6 +84,10 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         """Each part has its own rule."""
         return self.parts[self.index_of(str(split_id[0]))].source.deals_anew(split_id[1:])
 
+    def counts_unread(self, split_id: SplitId) -> bool:
+        """Each part has its own rule."""
+        return self.parts[self.index_of(str(split_id[0]))].source.counts_unread(split_id[1:])
+
     @property
     def state_version(self) -> int:
         return STATE_VERSION

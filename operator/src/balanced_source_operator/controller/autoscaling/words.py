@@ -172,6 +172,15 @@ def unknown(wanted: int) -> str:
     )
 
 
+def not_measurable(wanted: int, kind: str) -> str:
+    """Return why nothing is decided: what is unread does not say how much there is to do."""
+    return (
+        f"The load of a source of kind {kind} is unknown: it does not count unread records, or its"
+        f" readers ask for splits. So parallelism stays at {wanted}. Remove spec.autoscaling, and"
+        " set parallelism"
+    )
+
+
 def refused(readers: int, error: str) -> str:
     """Return that a decision could not be carried out."""
     return (
