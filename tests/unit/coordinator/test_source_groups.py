@@ -3,13 +3,15 @@
 Who holds whom, for how long, and how often anybody is told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
+from balanced_source.coordinator import source_groups
 from balanced_source.coordinator.source_groups import (
     SIGNS_OF_LIFE,
     STEPS,
@@ -102,6 +104,72 @@ def test_even_news_wait_a_second_after_the_last() -> None:
     assert groups.due_in("me", now=0.25) == TELL_INTERVAL - 0.25
     assert groups.tell("me", now=1.0) == MAX_WATERMARK
     assert groups.due_in("me", now=1.0) is None, "there is nobody to wait for, and nothing to say"
+
+
+def test_without_any_drift_what_was_said_is_not_said_again() -> None:
+    """Each document is a write to the API server, once a second and for ever."""
+    groups: SourceGroups[str] = SourceGroups()
+    for name in ("me", "other"):
+        report = SourceWatermark(group="g", watermark=100, max_drift=0, idle_timeout=IDLE)
+        groups.hear(name, report, stamp=1, now=0.0)
+    groups.tell("me", now=0.0)
+
+    assert groups.due_in("me", now=5.0) == IDLE / SIGNS_OF_LIFE - 5.0
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c", "d"]),
+            st.sampled_from(["g", "h"]),
+            st.sampled_from([MIN_WATERMARK, 100, 200, MAX_WATERMARK]),
+            st.sampled_from([5.0, 30.0]),
+        ),
+        max_size=20,
+    )
+)
+def test_everyone_is_told_the_least_of_the_others_that_are_alive(
+    words: list[tuple[str, str, int, float]],
+) -> None:
+    groups, newest = SourceGroups[str](), dict[str, tuple[str, int, float, float]]()
+    for number, (name, group, watermark, patience) in enumerate(words):
+        now = 2.0 * number
+        newest[name] = group, watermark, patience, now
+        report = SourceWatermark(
+            group=group, watermark=watermark, max_drift=DRIFT, idle_timeout=patience
+        )
+        groups.hear(name, report, stamp=number, now=now)
+        for one, (mine, _, asked, _) in newest.items():
+            others = [
+                mark
+                for other, (theirs, mark, _, at) in newest.items()
+                if other != one and theirs == mine and now - at < asked
+            ]
+            assert groups.watermark(one, now=now) == min(others, default=MAX_WATERMARK)
+        due = {
+            one: left for one in groups.members(group) if (left := groups.due_in(one, now=now)) == 0
+        }
+        assert set(groups.due_soon(group, now=now, within=0.0)) == due.keys()
+
+
+def test_what_a_report_costs_depends_on_its_group_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand sources report every two seconds each, in groups of ten."""
+    looked: list[int] = []
+    find = source_groups._lowest
+
+    def counted(members: Mapping[int, Any], *arguments: Any) -> Any:
+        looked.append(len(members))
+        return find(members, *arguments)
+
+    monkeypatch.setattr(source_groups, "_lowest", counted)
+    groups: SourceGroups[int] = SourceGroups()
+    for number in range(1000):
+        groups.hear(number, at(number, f"g{number // 10}"), stamp=1, now=0.0)
+    groups.hear(0, at(5, "g0"), stamp=2, now=1.0)
+    groups.due_soon("g0", now=1.0, within=1.0)
+    groups.due_in(0, now=1.0)
+
+    assert looked == [10, 10]
 
 
 @st.composite

@@ -1,7 +1,8 @@
 """The operator stops after the tasks of its sources have ended."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -117,6 +118,11 @@ def body(uid: str, revision: int) -> dict[str, Any]:
     }
 
 
+def environment(expect: Callable[[Any], None] = lambda _: None) -> Any:
+    """What runtimes that do nothing need."""
+    return SimpleNamespace(alignments=SimpleNamespace(expect=expect))
+
+
 async def settled() -> None:
     """Let all tasks run until they wait."""
     for _ in range(20):
@@ -125,8 +131,7 @@ async def settled() -> None:
 
 async def test_a_source_that_comes_back_waits_for_its_former_tasks(numbered: list[str]) -> None:
     """The end of a task forgets metrics and groups of the source, which the next one fills."""
-    nothing: Any = None
-    supervisor = Supervisor(nothing)
+    supervisor = Supervisor(environment())
     for number in (1, 2, 3):
         supervisor.on_source(None, body("u", number))
         if number == 1:
@@ -143,8 +148,7 @@ async def test_a_source_that_comes_back_waits_for_its_former_tasks(numbered: lis
 async def test_a_new_source_of_the_same_name_waits_for_the_tasks_of_the_former_one(
     numbered: list[str],
 ) -> None:
-    nothing: Any = None
-    supervisor = Supervisor(nothing)
+    supervisor = Supervisor(environment())
     supervisor.on_source("ADDED", body("first", 1))
     await asyncio.sleep(0)
 
@@ -156,8 +160,7 @@ async def test_a_new_source_of_the_same_name_waits_for_the_tasks_of_the_former_o
 
 
 async def test_nothing_is_kept_of_a_deleted_source(numbered: list[str]) -> None:
-    nothing: Any = None
-    supervisor = Supervisor(nothing)
+    supervisor = Supervisor(environment())
     supervisor.on_source("ADDED", body("first", 1))
     await asyncio.sleep(0)
 
@@ -166,3 +169,14 @@ async def test_nothing_is_kept_of_a_deleted_source(numbered: list[str]) -> None:
 
     assert numbered == ["begin 1", "end 1"]
     assert supervisor._running == {}
+
+
+async def test_alignment_groups_wait_for_a_source_from_the_start(numbered: list[str]) -> None:
+    expected: list[str] = []
+    supervisor = Supervisor(environment(lambda source: expected.append(source.uid)))
+    supervisor.on_source("ADDED", body("u", 1))
+    assert not numbered
+    await settled()
+
+    assert (expected, numbered) == (["u"], ["begin 1"])
+    await supervisor.stop()

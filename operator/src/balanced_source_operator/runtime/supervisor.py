@@ -43,7 +43,8 @@ class Supervisor:
             runtime = SourceRuntime(self._env, body)
             former = [task for task, of in self._ending.items() if of == key]
             task = asyncio.create_task(
-                _run_after(former, runtime), name=f"source {source.namespace}/{source.name}"
+                self._run_after(former, source, runtime),
+                name=f"source {source.namespace}/{source.name}",
             )
             self._running[key] = (source, runtime, task)
             task.add_done_callback(lambda ended: self._forget(key, ended))
@@ -62,6 +63,15 @@ class Supervisor:
         """
         for key in [key for key in self._running if key[0] == namespace]:
             self._end(key)
+
+    async def _run_after(
+        self, former: Sequence[asyncio.Task[None]], source: Identity, runtime: SourceRuntime
+    ) -> None:
+        """Run a source after its former tasks, whose end forgets what is known of the source."""
+        if former:
+            await asyncio.wait(former)
+        self._env.alignments.expect(source)
+        await runtime.run()
 
     def _end(self, key: _Key) -> None:
         _, _, task = self._running.pop(key)
@@ -88,10 +98,3 @@ class Supervisor:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._running.clear()
-
-
-async def _run_after(former: Sequence[asyncio.Task[None]], runtime: SourceRuntime) -> None:
-    """Run a source after its former tasks, whose end forgets what is known of the source."""
-    if former:
-        await asyncio.wait(former)
-    await runtime.run()
