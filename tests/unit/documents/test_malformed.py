@@ -56,6 +56,29 @@ def test_a_body_of_another_form_is_corrupt(body: Any) -> None:
         report.decode(sealed(body=body))
 
 
+def reported(**changes: Any) -> HostReport:
+    """Decode a report of which some values are of another form."""
+    split = {"positions": {("c", "t", 0): 5}}
+    content = json.loads(report.encode(HostReport(incarnation=1, **split), source="uid"))
+    return report.decode(sealed(body={**content["body"], **changes}))
+
+
+@pytest.mark.parametrize("lag", [-1, "7", 1.5, True, 2**63, {}])
+def test_a_lag_that_is_not_a_valid_number_of_records_is_unknown(lag: Any) -> None:
+    """Otherwise no status could be written, and the autoscaler would count with it."""
+    assert reported(lag=lag).lag is None
+    assert reported(lag=7).lag == 7
+
+
+@pytest.mark.parametrize("position", ["5", 1.5, True, [5]])
+@pytest.mark.parametrize("table", ["positions", "retained"])
+def test_a_position_that_is_no_number_is_corrupt(table: str, position: Any) -> None:
+    values = columns.encode_map({("c", "t", 0): position})
+
+    with pytest.raises(CorruptDocumentError, match="not every position is a number"):
+        reported(**{table: values})
+
+
 def test_a_document_of_another_source_names_both() -> None:
     assert report.decode(sealed(), source="uid") == HostReport(incarnation=1)
     with pytest.raises(CorruptDocumentError, match="belongs to source uid, not to other"):

@@ -9,6 +9,10 @@ from balanced_source.documents import columns, envelope
 from balanced_source.documents.alignment import SourceWatermark, source_from_json, source_to_json
 from balanced_source.documents.assignment import NumberedEvent, decode_events, encode_events
 from balanced_source.documents.calls import CallAnswer, decode_answers, encode_answers
+from balanced_source.errors import CorruptDocumentError
+
+_MOST: Final = 2**63 - 1
+"""Records: what a position can be, and a status can hold."""
 
 UNREAD: Final = "unread"
 """Metric: records that were not read yet when the newest micro-batch began, with those that it
@@ -244,10 +248,10 @@ def from_json(body: dict[str, Any]) -> HostReport:
         epoch=int(body["epoch"]),
         parallelism=int(body["parallelism"]),
         owners=columns.checked_values(columns.decode_map(body["owners"]), int),
-        positions=columns.decode_map(body["positions"]),
-        retained=columns.decode_map(body["retained"]),
+        positions=_checked(columns.decode_map(body["positions"])),
+        retained=_checked(columns.decode_map(body["retained"])),
         attributes=columns.checked_values(columns.decode_map(body["attributes"]), dict),
-        lag=body["lag"],
+        lag=count_of(body["lag"]),
         heartbeat=float(body["heartbeat"]),
         location=str(body["location"]),
         zone=str(body.get("zone", "")),
@@ -261,6 +265,18 @@ def from_json(body: dict[str, Any]) -> HostReport:
         hosts=tuple(map(str, body.get("hosts", ()))),
         former=replace(from_json(body["former"]), former=None) if "former" in body else None,
     )
+
+
+def count_of(value: object) -> int | None:
+    """Return a number of records; None, which is unknown, for anything else."""
+    return value if type(value) is int and 0 <= value <= _MOST else None
+
+
+def _checked(positions: dict[SplitId, Position]) -> dict[SplitId, Position]:
+    """Return positions if all of them are: they are compared and counted wherever they come."""
+    if all(position is None or type(position) is int for position in positions.values()):
+        return positions
+    raise CorruptDocumentError("malformed table of splits: not every position is a number")
 
 
 def _problem_to_json(problem: Problem) -> dict[str, Json]:

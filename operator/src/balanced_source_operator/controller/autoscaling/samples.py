@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from balanced_source.api import SplitId
-from balanced_source.documents.report import ADMITTED, UNREAD, UNREAD_AT, HostReport
+from balanced_source.documents.report import (
+    ADMITTED,
+    UNREAD,
+    UNREAD_AT,
+    HostReport,
+    count_of,
+)
 from balanced_source.host.reader_figures import BusyTime, busy_time
 
 OLDEST_LOOK: Final = 60.0
 """Seconds for which what a driver has seen is reported, at most: it looks every 10 seconds."""
-
-_MOST: Final = 2**63 - 1
-"""Records: what a position can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,15 +51,15 @@ class Sample:
         None while its driver reads nothing or does not know its lag.
         """
         # An unknown lag is no lag of zero: the source would look idle.
-        if (lag := _count(report.lag)) is None or not report.parallelism:
+        if (lag := count_of(report.lag)) is None or not report.parallelism:
             return None
-        unread = _count(report.metrics.get(UNREAD))
+        unread = count_of(report.metrics.get(UNREAD))
         return cls(
             at=_looked_at(report),
             incarnation=report.incarnation,
             readers=report.parallelism,
             unread=lag if unread is None else unread,
-            admitted=_count(report.metrics.get(ADMITTED)),
+            admitted=count_of(report.metrics.get(ADMITTED)),
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
             busy=busy_time(report.metrics),
@@ -171,11 +174,6 @@ def between(before: Sample, after: Sample) -> Interval:
         is_steady=before.readers == after.readers and before.owners == after.owners,
         in_source=_in_source(before.busy, after.busy),
     )
-
-
-def _count(value: object) -> int | None:
-    """Return a number of records; None for anything else. Any program can write a report."""
-    return value if type(value) is int and 0 <= value <= _MOST else None
 
 
 def _looked_at(report: HostReport) -> float:

@@ -80,7 +80,8 @@ def downstream(wanted: int, in_source: float | None) -> str:
     """
     return (
         f"The last increase to {wanted} readers hardly raised the throughput, so something else is"
-        f" the limit. {_limit(in_source)}; readers are added again after 10 minutes"
+        f" the limit. {_limit(in_source)}. See also whether all executors have started. Readers are"
+        " added again after 10 minutes"
     )
 
 
