@@ -51,8 +51,8 @@ class Scene:
         assert message
         self.posted.append((reason, warning))
 
-    def report(self, *, lag: int | None, rate: int = 100) -> None:
-        """Each split was read for a second, at this rate."""
+    def report(self, *, lag: int | None, rate: int = 100, skipped: int = 0) -> None:
+        """Each split was read for a second, at this rate; so many offsets were skipped so far."""
         self._position += rate
         self._sequence += 1
         splits = [("s", str(number)) for number in range(8)]
@@ -62,6 +62,7 @@ class Scene:
             parallelism=2,
             heartbeat=virtual_time.clock(),
             lag=lag,
+            metrics={"skippedOffsets": skipped} if skipped else {},
             positions=dict.fromkeys(splits, self._position),
             owners={split: number % 2 for number, split in enumerate(splits)},
         )
@@ -260,6 +261,31 @@ def test_a_growing_lag_adds_readers() -> None:
         assert before == 2
         assert after > 2
         assert scene.posted == [("ScaledUp", False)]
+
+    virtual_time.run(play())
+
+
+def test_records_that_were_gone_are_not_taken_for_read_ones() -> None:
+    """A million offsets that retention has deleted are passed in no time."""
+
+    async def play() -> None:
+        scene = Scene()
+        await scene.read(40)
+        before = scene.autoscaler._memory.capacity
+        await asyncio.sleep(1)
+        scene.report(lag=0, rate=1_000_000, skipped=8_000_000)
+        await scene.turn()
+        assert scene.reason == Reason.MEASURING
+        for _ in range(40):
+            await asyncio.sleep(1)
+            scene.report(lag=0, skipped=8_000_000)
+            await scene.turn()
+
+        after = scene.autoscaler._memory.capacity
+        assert before is not None
+        assert after is not None
+        assert after.rate == before.rate == 400
+        assert scene.scaled == []
 
     virtual_time.run(play())
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from balanced_source.api import Source
 from balanced_source.documents.report import HostReport
+from balanced_source.errors import ConnectorError
 from balanced_source.reasons import Reason
 from balanced_source_operator.contract.blame import blamed
 from balanced_source_operator.controller.application import Decision
@@ -22,6 +23,7 @@ from balanced_source_operator.controller.autoscaling import (
 )
 from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.liveness import ALIVE
+from balanced_source_operator.controller.losses import counted_losses
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
@@ -141,7 +143,8 @@ class Autoscaler:
             return self._memory
         self._sampled_at = now
         self._is_measurable = _counts_unread(source, report)
-        sample = Sample.of(report) if self._is_measurable else None
+        lost = _lost_records(source, report)
+        sample = Sample.of(report, lost=lost) if self._is_measurable else None
         return (
             observe(policy, self._memory, sample, now=now)
             if sample is not None
@@ -226,6 +229,14 @@ def _counts_unread(source: Source[Any, Any], report: HostReport) -> bool:
         return source.look_ahead == 0
     with blamed(source.kind, "spec.source"):
         return all(map(source.counts_unread, report.positions))
+
+
+def _lost_records(source: Source[Any, Any], report: HostReport) -> int:
+    """Return how many records a driver has counted as lost; 0 if its connector cannot tell."""
+    try:
+        return counted_losses(source.kind, [report]).records
+    except ConnectorError:
+        return 0  # the status says so
 
 
 def _undecided(wanted: int, reason: Reason, message: str) -> Verdict:

@@ -33,6 +33,7 @@ class Sample:
         positions: split → committed position.
         owners: split → reader.
         busy: time of all readers up to then; None if the driver does not say.
+        lost: records that were gone before they were read, since the driver has started.
     """
 
     at: float
@@ -43,12 +44,17 @@ class Sample:
     positions: Mapping[SplitId, int]
     owners: Mapping[SplitId, int]
     busy: BusyTime | None = None
+    lost: int = 0
 
     @classmethod
-    def of(cls, report: HostReport) -> Self | None:
+    def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
         """Return the sample that a report is.
 
         None while its driver reads nothing or does not know its lag.
+
+        Args:
+            report: of the driver.
+            lost: what it has counted as lost.
         """
         # An unknown lag is no lag of zero: the source would look idle.
         if (lag := count_of(report.lag)) is None or not report.parallelism:
@@ -63,6 +69,7 @@ class Sample:
             positions={s: p or 0 for s, p in report.positions.items()},
             owners=report.owners,
             busy=busy_time(report.metrics),
+            lost=lost,
         )
 
     @property
@@ -86,10 +93,12 @@ class Sample:
     def continues(self, before: "Sample") -> bool:
         """Whether the time since an earlier sample can be measured.
 
-        Same driver attempt, same splits, no way back.
+        Same driver attempt, same splits, no way back, and no jump over records that were gone:
+        what takes no time says nothing of how fast readers are.
         """
         return (
             self.incarnation == before.incarnation
+            and self.lost == before.lost
             and self.at > before.at
             and self.positions.keys() == before.positions.keys()
             and all(position >= before.positions[s] for s, position in self.positions.items())
