@@ -146,6 +146,23 @@ class PlannerFigures(PlannerParts):
         self._noted = noted._replace(seen=noted.seen.delivered(), admitted=left)
         return _progress(self._noted)
 
+    def _note_alignment(self) -> None:
+        """Tell what an alignment has found since the micro-batch was noted.
+
+        Where all splits wait for other sources, no micro-batch follows that would tell it, and
+        those sources may wait for this one.
+        """
+        noted, found = self._noted, self._alignment
+        mark = self._group_watermark()
+        if noted is None or found is None or mark == noted.watermark:
+            return
+        aligned = found.report()
+        self._shown = {**self._shown, "alignment": aligned}
+        self._noted = noted._replace(
+            aligned=aligned, watermark=mark, numbers={**noted.numbers, **aligned}
+        )
+        self._pass_on(self._noted)
+
     def _look_again(self) -> None:
         """Tell people how far behind the source is now, while the noted micro-batch runs.
 

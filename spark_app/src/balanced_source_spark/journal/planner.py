@@ -374,6 +374,7 @@ class JournalPlanner(StreamPlanner):
         if self._pauses is None or end.journal is None or self._is_single:
             return end
         pause = self._pauses.pause(_left(end), others=self._others(), now=time.monotonic())
+        self._note_alignment()
         return replace(end, journal=replace(end.journal, pause=pause))
 
     @property
