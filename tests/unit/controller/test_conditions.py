@@ -10,9 +10,9 @@ from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, H
 from balanced_source.documents.report import MILLIS_BEHIND
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_operator.contract.half import Losses
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import status_of
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.spec import Status

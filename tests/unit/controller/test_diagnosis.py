@@ -4,14 +4,9 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.application import (
-    Deadlines,
-    Decision,
-    Sightings,
-    Wanted,
-    decide,
-)
+from balanced_source_operator.controller.application import decide
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
 from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION
 from support.builders import driver_pod, spark_application
 

@@ -9,9 +9,9 @@ from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.coordinator.state import Revocation
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import status_of
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.ended_hosts import has_read_all, is_waited_for, unread
 from balanced_source_operator.controller.hosts import combined, still_silent
 from support.builders import make_report

@@ -4,8 +4,8 @@ from typing import Any
 
 from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.holding import ALIVE, SETTLED, Holding
 
 RESTART = Decision(state=ApplicationState.PENDING, name="orders-2", create="orders-2")

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.runtime.refused_hosts import RefusedHosts
 from balanced_source_operator.spec import BalancedSourceSpec

@@ -8,13 +8,8 @@ from typing import Any
 import pytest
 
 from balanced_source.errors import InvalidSpecError
-from balanced_source_operator.controller.application import (
-    Deadlines,
-    Decision,
-    Sightings,
-    Wanted,
-    decide,
-)
+from balanced_source_operator.controller.application import decide
+from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
 from balanced_source_operator.controller.restarts import after_hosts, hold_by_policy, next_begin
 from balanced_source_operator.resources.kinds import (
     HASH_ANNOTATION,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.rollback import (
     FIRST_PAUSE,
     MAX_PAUSE,

@@ -11,9 +11,9 @@ from balanced_source.coordinator import CoordinatorState, HostRole, HostState
 from balanced_source.documents import report as report_document
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import pack
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.broken_hosts import BrokenHosts
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.rollback import TriedApplication
 from balanced_source_operator.resources.kinds import INCARNATION_ANNOTATION
 from balanced_source_operator.runtime.host_health import HostHealth

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.runtime.refused_hosts import RefusedHosts
 from support import virtual_time

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import Decision, driver_pods
+from balanced_source_operator.controller.application import driver_pods
 from balanced_source_operator.controller.application_facts import ApplicationState, annotation
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (

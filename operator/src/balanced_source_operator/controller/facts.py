@@ -7,8 +7,8 @@ from typing import Any
 from balanced_source.api import Problem
 from balanced_source.coordinator import CoordinatorState
 from balanced_source_operator.contract.half import NO_LOSSES, Losses
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.autoscaling import Verdict
+from balanced_source_operator.controller.decisions import Decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from typing import Final
 from balanced_source.api import Problem
 from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.kube.port import Manifest
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.spec.status import HostStatus
 

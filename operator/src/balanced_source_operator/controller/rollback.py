@@ -17,9 +17,9 @@ from balanced_source.backoff import backoff
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
 from balanced_source.redaction import redacted
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState, is_made_from
 from balanced_source_operator.controller.broken_hosts import BrokenHosts, dump, load
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity

@@ -12,17 +12,9 @@ from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
 from balanced_source.coordinator import HostState, SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import (
-    Deadlines,
-    Decision,
-    Sightings,
-    Wanted,
-    decide,
-    driver_pods,
-    look,
-    stop,
-)
+from balanced_source_operator.controller.application import decide, driver_pods, look, stop
 from balanced_source_operator.controller.application_facts import ApplicationState, state_of
+from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.ended_hosts import unread
 from balanced_source_operator.controller.holding import Holding

@@ -11,8 +11,8 @@ from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.hosts import hosts_done
 from balanced_source_operator.controller.restarts import Hold, after_hosts
 from balanced_source_operator.kube.port import KubernetesError, RefusedError

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from balanced_source.coordinator import HostState
-from balanced_source_operator.controller.application import Wanted
 from balanced_source_operator.controller.application_facts import annotation
+from balanced_source_operator.controller.decisions import Wanted
 from balanced_source_operator.controller.drain import has_former_settings, is_drain
 from balanced_source_operator.controller.rollback import has_registered
 from balanced_source_operator.kube.port import Manifest

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from balanced_source_operator.controller.application import Decision
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.refusals import refusal_problem
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.spec import BalancedSourceSpec

@@ -20,9 +20,9 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import discovery_errors
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import combined, still_silent
 from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
