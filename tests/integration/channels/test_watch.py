@@ -94,7 +94,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 def scene(control_plane: ControlPlane, tmp_path: Path) -> Scene:
     made = Scene(control_plane, AuditLog(tmp_path))
     made.apply(role(SOURCE))
-    made.apply(role_binding(SOURCE, "spark"))
+    made.apply(role_binding(SOURCE, ["spark"]))
     made.publish(1)
     return made
 

@@ -288,7 +288,7 @@ def check_urls(spec: BalancedSourceSpec, source: Any) -> None:
         )
         assert DNS.match(name)
     assert DNS.match(
-        role_binding(identity(), spec.application.service_account)["subjects"][0]["name"]
+        role_binding(identity(), [spec.application.service_account])["subjects"][0]["name"]
     )
 
 

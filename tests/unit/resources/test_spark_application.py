@@ -241,7 +241,7 @@ def test_the_last_failure_that_is_allowed_is_not_followed_by_a_restart(
 
 
 def test_everything_is_owned_by_the_source() -> None:
-    for made in (manifest(), role(identity()), role_binding(identity(), "spark")):
+    for made in (manifest(), role(identity()), role_binding(identity(), ["spark"])):
         (owner,) = made["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == (
             "BalancedSource",

@@ -27,9 +27,10 @@ def children(
     host: str, *applications: dict[str, Any], problems: ProblemBoard | None = None
 ) -> Children:
     observed: Any = SimpleNamespace(by_host={host: [*applications]})
-    environment: Any = None
+    environment: Any = SimpleNamespace(api=None)
+    events: Any = None
     identity = Identity(namespace="shop", name="orders", uid="uid", host=host)
-    return Children(environment, identity, observed, environment, problems or ProblemBoard())
+    return Children(environment, identity, observed, events, problems or ProblemBoard())
 
 
 def coordinator(**changes: Any) -> Any:

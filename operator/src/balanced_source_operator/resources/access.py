@@ -1,6 +1,6 @@
 """What the driver may do: read its assignment and write its report, nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from balanced_source.documents.parts import part_names
@@ -41,8 +41,8 @@ def role(source: Identity) -> dict[str, Any]:
     }
 
 
-def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
-    """Binds the role to the driver's service account."""
+def role_binding(source: Identity, accounts: Collection[str]) -> dict[str, Any]:
+    """Binds the role to the service accounts of the drivers."""
     return {
         "apiVersion": ROLE_BINDING.api_version,
         "kind": ROLE_BINDING.kind,
@@ -53,7 +53,8 @@ def role_binding(source: Identity, service_account: str) -> dict[str, Any]:
             "name": f"{source.base}-documents",
         },
         "subjects": [
-            {"kind": "ServiceAccount", "name": service_account, "namespace": source.namespace}
+            {"kind": "ServiceAccount", "name": account, "namespace": source.namespace}
+            for account in sorted(accounts)
         ],
     }
 

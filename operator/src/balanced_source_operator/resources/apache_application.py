@@ -35,6 +35,7 @@ RUN_LONG_ENOUGH: Final = 600.0
 _UNLIMITED: Final = 2**31 - 1
 _RETRIES: Final = 5
 _ROLES: Final = ("driver", "executor")
+_ACCOUNT: Final = "spark.kubernetes.authenticate.driver.serviceAccountName"
 
 
 def apache_application(
@@ -101,6 +102,11 @@ def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
+def service_account(spec: Mapping[str, Any]) -> str:
+    """Return the service account of the driver; empty if the spec names none."""
+    return str((spec.get("sparkConf") or {}).get(_ACCOUNT) or "")
+
+
 def _settings(source: Identity, application: Application, parallelism: int) -> dict[str, str]:
     """What other fields of the spec say.
 
@@ -111,7 +117,7 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
         "spark.kubernetes.container.image": application.image,
         "spark.kubernetes.container.image.pullPolicy": application.image_pull_policy.value,
         **({"spark.kubernetes.container.image.pullSecrets": pull_secrets} if pull_secrets else {}),
-        "spark.kubernetes.authenticate.driver.serviceAccountName": application.service_account,
+        _ACCOUNT: application.service_account,
         "spark.driver.cores": str(application.driver.cores),
         "spark.driver.memory": application.driver.memory,
         "spark.executor.cores": str(application.executor.cores),

@@ -25,6 +25,7 @@ class SparkOperator:
         view: returns an application with its status in the words that decisions are made by, which
             are Kubeflow's.
         drained: returns the spec of a drain attempt, by that of the lost application.
+        account: returns the service account of an application's driver.
     """
 
     name: str
@@ -32,6 +33,7 @@ class SparkOperator:
     build: Callable[..., dict[str, Any]]
     view: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     drained: Callable[[Mapping[str, Any]], dict[str, Any]]
+    account: Callable[[Mapping[str, Any]], str]
 
 
 _KUBEFLOW: Final = SparkOperator(
@@ -40,6 +42,7 @@ _KUBEFLOW: Final = SparkOperator(
     build=spark_application.spark_application,
     view=lambda seen: seen,
     drained=spark_application.drained,
+    account=spark_application.service_account,
 )
 _APACHE: Final = SparkOperator(
     name="Apache's spark-kubernetes-operator",
@@ -47,6 +50,7 @@ _APACHE: Final = SparkOperator(
     build=apache_application.apache_application,
     view=as_kubeflow,
     drained=apache_application.drained,
+    account=apache_application.service_account,
 )
 
 SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {
@@ -60,3 +64,10 @@ def kind_of(application: Mapping[str, Any]) -> ResourceKind:
     """Return the kind of a SparkApplication, by its group."""
     is_apache = str(application.get("apiVersion", "")).startswith(f"{APACHE_APPLICATION.group}/")
     return APACHE_APPLICATION if is_apache else KUBEFLOW_APPLICATION
+
+
+def service_account_of(application: Mapping[str, Any]) -> str:
+    """Return the service account of an application's driver; empty if it names none."""
+    kind = kind_of(application)
+    operator = next(o for o in SPARK_OPERATORS.values() if o.kind == kind)
+    return operator.account(application.get("spec") or {})

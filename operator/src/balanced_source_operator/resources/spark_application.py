@@ -211,6 +211,11 @@ def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
     return after
 
 
+def service_account(spec: Mapping[str, Any]) -> str:
+    """Return the service account of the driver; empty if the spec names none."""
+    return str((spec.get("driver") or {}).get("serviceAccount") or "")
+
+
 def application_annotations(
     source: Identity,
     application: Application,

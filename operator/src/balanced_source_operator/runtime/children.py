@@ -20,23 +20,24 @@ from balanced_source_operator.controller.ended_hosts import unread
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.restarts import Hold, hold_by_policy
 from balanced_source_operator.controller.rollback import NewestSettings, has_registered
-from balanced_source_operator.kube.port import ConflictError, Manifest
-from balanced_source_operator.resources.access import grants_the_same, role, role_binding
-from balanced_source_operator.resources.documents import config_map
+from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
     DRAIN_ANNOTATION,
     INCARNATION_ANNOTATION,
     POD,
-    ROLE,
-    ROLE_BINDING,
     SERVICE_ACCOUNT,
-    ResourceKind,
     application_name,
 )
 from balanced_source_operator.resources.made_from import settings_of
-from balanced_source_operator.resources.providers import SPARK_OPERATORS, SparkOperator, kind_of
+from balanced_source_operator.resources.providers import (
+    SPARK_OPERATORS,
+    SparkOperator,
+    kind_of,
+    service_account_of,
+)
+from balanced_source_operator.runtime.driver_access import DriverAccess
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.former_application import (
@@ -44,7 +45,7 @@ from balanced_source_operator.runtime.former_application import (
     with_former_settings,
 )
 from balanced_source_operator.runtime.observed import Observed
-from balanced_source_operator.runtime.ownership import binding, checked, unbound_problem
+from balanced_source_operator.runtime.ownership import binding, create_or_adopt, unbound_problem
 from balanced_source_operator.runtime.reports import Reports
 from balanced_source_operator.spec.hosts import readers_per_host
 
@@ -80,6 +81,8 @@ class Children:
         self._early_ends: frozenset[str] = frozenset()
         self._holding = Holding()
         self._former = FormerApplication()
+        self._access = DriverAccess(environment.api, source, observed)
+        self._bound_accounts = frozenset[str]()
 
     @property
     def _applications(self) -> list[Manifest]:
@@ -124,7 +127,7 @@ class Children:
             KubernetesError: the API server does not answer, or refused.
         """
         # Before the application exists: a driver that starts without its rights cannot register.
-        await self._give_access(desired)
+        await self._access.give(self._accounts(desired, self._host(coordinator)))
         await self._bind()
         operator = SPARK_OPERATORS[desired.spec.application.provider]
         # Most clusters have one of the two Spark operators, and it may be installed after the
@@ -184,53 +187,22 @@ class Children:
         """Return what the application does, while nothing can be decided about it."""
         return look(self._applications)
 
+    def _accounts(self, desired: Desired, host: HostState | None) -> frozenset[str]:
+        """Return the service accounts of all drivers of the host.
+
+        Settings of a running application may wait long for a restart, also another account. A drain
+        attempt may have the account of an application that is gone.
+        """
+        present = frozenset(map(service_account_of, self._applications)) - {""}
+        is_over = not (present or driver_pods(self._pods) or drains(host))
+        self._bound_accounts = frozenset() if is_over else self._bound_accounts | present
+        return self._bound_accounts | {desired.spec.application.service_account}
+
     async def _carry_out_deletions(self, decision: Decision) -> None:
         self._former.forget(decision.delete)
         for application in decision.delete:
             await self._delete(application)
             await self._events.post(decision.reason, decision.message)
-
-    async def _give_access(self, desired: Desired) -> None:
-        """The ConfigMap for the report, and the driver's right to it."""
-        name = self._identity.documents.readers
-        if self._observed.get(CONFIG_MAP, name) is None:
-            await self._adopt_or_create(CONFIG_MAP, config_map(self._identity, name, None))
-        await self._grant(ROLE, role(self._identity))
-        await self._grant(
-            ROLE_BINDING, role_binding(self._identity, desired.spec.application.service_account)
-        )
-
-    async def _grant(self, kind: ResourceKind, manifest: Manifest) -> None:
-        """Create or repair an object, unless one of that name belongs to someone else.
-
-        Writes only what differs.
-        """
-        name = manifest["metadata"]["name"]
-        seen = self._observed.get(kind, name)
-        if seen is not None and self._identity.is_marked(seen) and grants_the_same(seen, manifest):
-            return
-        # The apply below is forced: without a look it would take over an object of someone else.
-        if (found := await self._env.api.get(kind, self._identity.namespace, name)) is not None:
-            checked(self._identity, kind, found)
-        self._observed.note(kind, "MODIFIED", await self._env.api.apply(kind, manifest))
-
-    async def _adopt_or_create(self, kind: ResourceKind, manifest: Manifest) -> bool:
-        """Create an object; one that exists is adopted if it is ours.
-
-        Returns whether it was created.
-        """
-        name, is_new = manifest["metadata"]["name"], True
-        try:
-            there = await self._env.api.create(kind, manifest)
-        except ConflictError:
-            # The watch may be late, and the operator before this one may have created it just now.
-            found, is_new = await self._env.api.get(kind, self._identity.namespace, name), False
-            if found is None:
-                # Deleted between the two requests: the next turn creates it.
-                raise
-            there = checked(self._identity, kind, found)
-        self._observed.note(kind, "ADDED", there)
-        return is_new
 
     async def _bind(self) -> None:
         """Restore the owner reference of the report: without one, an object outlives its source.
@@ -436,7 +408,7 @@ class Children:
             former = self._former.drain_attempt(manifest["metadata"])
             operator, manifest = former or (operator, manifest)
         # One that exists was made by the operator before this one, and has not been seen yet.
-        if await self._adopt_or_create(operator.kind, manifest):
+        if await create_or_adopt(self._env.api, self._observed, operator.kind, manifest):
             self._env.metrics.created(self._identity)
             await self._events.post(
                 Reason.APPLICATION_CREATED, f"SparkApplication {name} was created"

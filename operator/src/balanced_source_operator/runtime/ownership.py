@@ -4,9 +4,15 @@ from typing import TypeVar
 
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
-from balanced_source_operator.kube.port import KubernetesError, Manifest
+from balanced_source_operator.kube.port import (
+    ConflictError,
+    KubernetesApi,
+    KubernetesError,
+    Manifest,
+)
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import FORMER_UID_ANNOTATION, UID_LABEL, ResourceKind
+from balanced_source_operator.runtime.observed import Observed
 
 ManifestT = TypeVar("ManifestT", bound=Manifest)
 
@@ -51,6 +57,27 @@ def checked(source: Identity, kind: ResourceKind, manifest: ManifestT) -> Manife
         )
     is_passing = bool(other and manifest["metadata"].get("ownerReferences"))
     raise ForeignObjectError(message, scope=f"{kind.kind}/{name}", is_passing=is_passing)
+
+
+async def create_or_adopt(
+    api: KubernetesApi, observed: Observed, kind: ResourceKind, manifest: Manifest
+) -> bool:
+    """Create an object; one that exists is adopted if it is ours.
+
+    Returns whether it was created.
+    """
+    name, namespace, is_new = manifest["metadata"]["name"], observed.identity.namespace, True
+    try:
+        there = await api.create(kind, manifest)
+    except ConflictError:
+        # The watch may be late, and the operator before this one may have created it just now.
+        found, is_new = await api.get(kind, namespace, name), False
+        if found is None:
+            # Deleted between the two requests: the next turn creates it.
+            raise
+        there = checked(observed.identity, kind, found)
+    observed.note(kind, "ADDED", there)
+    return is_new
 
 
 def binding(source: Identity, kind: ResourceKind, name: str) -> Manifest:
