@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import KUBEFLOW_APPLICATION
+from balanced_source_operator.runtime.restart_slots import PATIENCE
 from support.builders import spec_json
 from support.cluster_story import NAMESPACE, SPEC, Story
 from support.host_drivers import Drivers, base
@@ -88,6 +90,34 @@ def test_the_first_application_is_not_stopped_before_the_second_one_reads() -> N
             "It restarts when a second application with the new settings has taken over its splits"
         )
         assert len(drivers.of["0"].host.durable.owners) == 8
+
+        drivers.absent.clear()
+        await drivers.rest("0")
+        assert story.applications.count("orders-1") == 2
+        drivers.check_each_once()
+
+    played(play)
+
+
+def test_a_restart_that_takes_longer_than_its_place_in_the_queue_is_carried_through() -> None:
+    async def play(story: Story) -> None:
+        drivers = Drivers(story)
+        drivers.absent.add("1")
+        await story.begin(parallelism=4, application=application(rollbackAfter="0s"))
+        await drivers.rest("0")
+        slots = story.operators[0].restarts
+        slots.limit = 1
+        story.patch(application=application(NEXT, rollbackAfter="0s"))
+        await story.until(lambda: SECOND in story.applications, "the second application")
+        other = Identity(namespace=NAMESPACE, name="other", uid="uid-2")
+        assert not slots.take(other, lambda: None)
+
+        await story.until(waits(drivers, PATIENCE - 60), "most of the time")
+        await story.until(
+            lambda: [drivers.step(), slots.take(other, lambda: None)][1], "the place to be free"
+        )
+        await story.until(waits(drivers, 120), "the other one to restart")
+        assert len(story.status["hosts"]) == 2, "the second application is there"
 
         drivers.absent.clear()
         await drivers.rest("0")

@@ -234,6 +234,29 @@ def test_a_source_that_never_runs_again_delays_the_others_for_ten_minutes_only()
     played(play)
 
 
+def test_a_source_that_fails_while_it_waits_delays_no_other_one() -> None:
+    async def play(story: Story) -> None:
+        drivers = await reading(story)
+        slots, woken = story.operators[0].restarts, list[int]()
+        slots.limit = 1
+        assert slots.take(source(1), lambda: None)
+        story.patch(application={"image": "next"})
+        await story.until(
+            lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition"
+        )
+        assert not slots.take(source(2), lambda: woken.append(2))
+
+        drivers.absent.add("0")
+        failed = {"status": {"applicationState": {"state": "FAILED"}}}
+        story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", failed)
+        await story.until(lambda: image(story) == "next", "the new settings without a slot")
+        slots.release(source(1))
+        assert woken[-1:] == [2]
+        assert slots.take(source(2), lambda: None)
+
+    played(play)
+
+
 def test_sources_wait_in_the_order_in_which_they_came() -> None:
     async def play(_: Story) -> None:
         slots, woken = RestartSlots(limit=2), list[int]()

@@ -20,7 +20,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
-from balanced_source_operator.runtime.hand_over import HandOver, Roll
+from balanced_source_operator.runtime.hand_over import STEADY, HandOver, Roll
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.refused_hosts import RefusedHosts
 from balanced_source_operator.spec.hosts import host_names
@@ -169,6 +169,13 @@ class Fleet:
         )
 
     def _may_restart(self) -> bool:
+        """Ask for a place among the sources that restart.
+
+        A hand-over that has lost its place, because it takes long, is carried through: to break it
+        off would move the splits back, and each try would be broken off in its turn.
+        """
+        if self._hand_over.roll != STEADY:
+            return True
         return self._environment.restarts.take(self._identity, self._wake)
 
     def _note_restart(
@@ -188,6 +195,7 @@ class Fleet:
             for d in decisions.values()
         ):
             return
+        slots.withdraw(self._identity)
         if self._hand_over.host is None and all(
             d.state is ApplicationState.RUNNING and not d.reason for d in decisions.values()
         ):

@@ -49,12 +49,21 @@ class RestartSlots:
         """Return whether a source has a slot."""
         return source in self._taken
 
+    def withdraw(self, source: Identity) -> None:
+        """Give back the place of a source in the queue; wakes those that are next."""
+        # Else a source that asks no more, because its application has failed meanwhile, would stay
+        # ahead of all others.
+        if self._waiting.pop(source, None) is not None:
+            self._wake_next()
+
     def release(self, source: Identity) -> None:
         """Give back the slot of a source, and its place in the queue; wakes those that are next."""
         had_slot = self._taken.pop(source, None) is not None
         # A source may be woken and not need a restart any more. Then it is the turn of the next
         # one, which would otherwise ask again only at its next resync.
-        if self._waiting.pop(source, None) is None and not had_slot:
-            return
+        if self._waiting.pop(source, None) is not None or had_slot:
+            self._wake_next()
+
+    def _wake_next(self) -> None:
         for wake in list(self._waiting.values())[: max(0, self.limit - len(self._taken))]:
             wake()
