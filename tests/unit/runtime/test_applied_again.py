@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from support.cluster_story import Documents, Story
+from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import POD
+from support.cluster_story import NAMESPACE, Documents, Story
 from support.host_drivers import Drivers, application
-from support.lost_hosts import degraded, play_on, roles, with_policy
+from support.lost_hosts import SOURCE, degraded, play_on, roles, with_policy
 from support.played_story import played
 from support.stage import Stage
 from support.virtual_time import clock
@@ -41,6 +43,33 @@ def test_every_record_is_delivered_once_whatever_hosts_there_were(before: int, a
 
         await drivers.rest(*(str(number) for number in range(after)))
         drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("host", ["0", "1"])
+def test_a_host_waits_for_the_driver_pods_of_its_namesake_of_the_former_source(host: str) -> None:
+    """Both drivers would use one Spark checkpoint."""
+
+    async def play(story: Story) -> None:
+        former = Identity(namespace=NAMESPACE, name="orders", uid="former", host=host)
+        name = f"{former.base}-1"
+        labels = {
+            **former.pod_labels,
+            "spark-role": "driver",
+            "sparkoperator.k8s.io/app-name": name,
+        }
+        metadata = {"namespace": NAMESPACE, "name": f"{name}-driver", "labels": labels}
+        story.server.add(POD, {"metadata": metadata, "status": {"phase": "Running"}})
+        drivers = Drivers(story)
+
+        await story.begin(parallelism=6, application=application(count=2))
+        await play_on(drivers, 60)
+        assert f"{SOURCE.on_host(host).base}-1" not in story.applications
+        assert f"{name}-driver must be gone" in story.status["message"]
+
+        story.server.remove(POD, NAMESPACE, f"{name}-driver")
+        await drivers.rest("0", "1")
 
     played(play)
 

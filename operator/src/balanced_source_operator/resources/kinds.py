@@ -133,3 +133,8 @@ def application_name(pod: Mapping[str, Any]) -> str:
     """Return the name of the SparkApplication that a pod belongs to; empty if it does not say."""
     labels = pod["metadata"].get("labels") or {}
     return next((str(labels[label]) for label in APPLICATION_NAME_LABELS if label in labels), "")
+
+
+def host_of_pod(pod: Mapping[str, Any]) -> str:
+    """Return the host of a source that a pod says it belongs to; empty for the first one."""
+    return str((pod["metadata"].get("labels") or {}).get(HOST_LABEL, ""))

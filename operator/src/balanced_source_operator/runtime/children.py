@@ -29,6 +29,7 @@ from balanced_source_operator.resources.kinds import (
     POD,
     SERVICE_ACCOUNT,
     application_name,
+    host_of_pod,
 )
 from balanced_source_operator.resources.made_from import settings_of
 from balanced_source_operator.resources.providers import (
@@ -91,12 +92,16 @@ class Children:
 
     @property
     def _pods(self) -> list[Manifest]:
-        """Pods of this host; those that name no application belong to the first one."""
+        """Pods of this host; those that name no application belong to the first one.
+
+        The same hosts of a former source of this name used the same Spark checkpoints. The first
+        host waits for all of their pods.
+        """
         source = self._identity
         return [
             pod
             for pod in self._observed.all(POD)
-            if source.host_of(application_name(pod)) == source.host
+            if source.host in (source.host_of(application_name(pod)), host_of_pod(pod))
         ]
 
     def _key(self, reason: Reason) -> ProblemKey:
