@@ -109,8 +109,11 @@ SERVICE_ACCOUNT_MISSING: Final = (
 DRIVER_CANNOT_START: Final = (
     "DriverCannotStart",
     ReasonKind.OPERATION,
-    "A container of the driver pod cannot start, for example because its image is missing.",
-    "See the message: image, pull Secret or pod template.",
+    (
+        "A container of the driver pod cannot start, for example because its image is missing, or"
+        " has not started for 5 minutes."
+    ),
+    "See the message: image, pull Secret or pod template. See the events of the pod, too.",
 )
 DRIVER_UNSCHEDULABLE: Final = (
     "DriverUnschedulable",
@@ -139,7 +142,10 @@ APPLICATION_ENDED: Final = (
 APPLICATION_UNKNOWN: Final = (
     "ApplicationUnknown",
     ReasonKind.OPERATION,
-    "The Spark operator does not know the state of the driver any more.",
+    (
+        "The Spark operator does not know the state of the driver any more, or names a state that"
+        " this release does not know."
+    ),
     "Check the driver's node.",
 )
 APPLICATION_RESTARTING: Final = (
@@ -183,6 +189,27 @@ ROLLED_BACK: Final = (
         " in effect again."
     ),
     "Correct the spec, or change `spec.application.restart.nonce` to try again.",
+)
+APPLICATION_SUSPENDED: Final = (
+    "ApplicationSuspended",
+    ReasonKind.OPERATION,
+    (
+        "Somebody has set `spec.suspend` of the SparkApplication itself, such as a queue of jobs,"
+        " so nothing is read."
+    ),
+    "Set it to `false`, or delete the SparkApplication: the operator creates a new one.",
+)
+OLD_APPLICATION_REMAINS: Final = (
+    "OldApplicationRemains",
+    ReasonKind.OPERATION,
+    (
+        "A SparkApplication or a driver pod of a former start has not gone for 5 minutes. No other"
+        " driver starts before."
+    ),
+    (
+        "See why the pod does not end. If its node does not answer, delete the pod by `kubectl"
+        " delete pod --force` once the machine is off."
+    ),
 )
 HOST_LOST: Final = (
     "HostLost",
@@ -233,8 +260,8 @@ APPLICATION_STATE_WRONG: Final = (
     "ApplicationStateWrong",
     ReasonKind.OPERATION,
     (
-        "The SparkApplication is FAILED, but its driver pod still runs. The operator does not"
-        " touch it."
+        "The SparkApplication is FAILED, or has been on its way to a state for 5 minutes, but its"
+        " driver pod runs. The operator does not touch it."
     ),
     (
         "Check whether the driver still reads: `balanced-source status` shows its epoch and lag. To"

@@ -38,6 +38,8 @@ class Reason(ExplainedReason):
     APPLICATION_FAILED = operation_reasons.APPLICATION_FAILED
     APPLICATION_STUCK = operation_reasons.APPLICATION_STUCK
     ROLLED_BACK = operation_reasons.ROLLED_BACK
+    APPLICATION_SUSPENDED = operation_reasons.APPLICATION_SUSPENDED
+    OLD_APPLICATION_REMAINS = operation_reasons.OLD_APPLICATION_REMAINS
     HOST_LOST = operation_reasons.HOST_LOST
     DRIVER_SILENT = operation_reasons.DRIVER_SILENT
     READERS_MISSING = operation_reasons.READERS_MISSING
@@ -210,9 +212,17 @@ class Reason(ExplainedReason):
     AS_EXPECTED = ("AsExpected", ReasonKind.STATE, "No problem is known.")
     STABLE = ("Stable", ReasonKind.STATE, "No change is in progress.")
     READING = ("Reading", ReasonKind.STATE, "The readers read their splits.")
-    FINISHED = ("Finished", ReasonKind.STATE, "A bounded source has been read to its end.")
+    FINISHED = (
+        "Finished",
+        ReasonKind.STATE,
+        "A bounded source has been read to its end, or a query with `availableNow` has ended.",
+    )
     SUSPENDED = ("Suspended", ReasonKind.STATE, "`spec.suspend` is set.", "Remove it to continue.")
-    NOT_READING = ("NotReading", ReasonKind.STATE, "No reader has adopted an assignment yet.")
+    NOT_READING = (
+        "NotReading",
+        ReasonKind.STATE,
+        "No reader has adopted an assignment yet, or no application runs.",
+    )
     DISCOVERING = ("Discovering", ReasonKind.STATE, "The first discovery has not finished.")
     RECOVERING = (
         "Recovering",

@@ -156,6 +156,57 @@ def test_a_stuck_application_is_recreated_only_without_a_driver() -> None:
     assert decision(stuck, [driver_pod()], now=NOW + 300).delete == ()
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        ("", "ApplicationStuck"),
+        ("SUBMITTED", "ApplicationStuck"),
+        ("SUCCEEDING", "ApplicationStuck"),
+        ("FAILING", "ApplicationRestarting"),
+        ("PENDING_RERUN", "ApplicationRestarting"),
+        ("SUBMISSION_FAILED", "ApplicationRestarting"),
+    ],
+)
+def test_a_long_pause_before_the_next_attempt_says_nothing_about_the_spark_operator(
+    state: str, reason: str
+) -> None:
+    """Its pauses grow by 10 s with each attempt, also with attempts months ago."""
+    waiting = spark_application(state=state)
+    waiting["status"] |= {"executionAttempts": 40}
+    waiting["status"]["applicationState"]["errorMessage"] = "out of memory"
+
+    decided = decision([waiting], [], now=NOW + 300)
+
+    assert decided.problem is not None
+    assert (decided.problem.reason, names(decided.delete)) == (reason, ["orders-1"])
+    is_retried = reason == "ApplicationRestarting"
+    assert ("out of memory" in decided.message) is is_retried
+    assert ("check that the Spark operator runs" in decided.message) is not is_retried
+    assert decided.failures == (40 if is_retried else 0), "the next one continues to count"
+
+
+@pytest.mark.parametrize(("state", "phase"), [("SUBMITTED", "Pending"), ("FAILING", "Running")])
+def test_a_living_driver_beyond_the_deadline_costs_no_turns(state: str, phase: str) -> None:
+    application, pod = spark_application(state=state), driver_pod(phase=phase)
+
+    assert decision([application], [pod], now=NOW + 299).look_again == 1
+    assert decision([application], [pod], now=NOW + 300).look_again is None
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_a_state_that_lags_behind_a_running_driver_is_named_after_the_deadline(phase: str) -> None:
+    submitted, pod = [spark_application(state="SUBMITTED")], [driver_pod(phase=phase)]
+
+    assert decision(submitted, pod, now=NOW + 299).problem is None
+    late = decision(submitted, pod, now=NOW + 300).problem
+    if phase == "Pending":
+        assert late is None
+    else:
+        assert late is not None
+        assert late.reason == "ApplicationStateWrong"
+        assert late.message.startswith("SparkApplication orders-1 has been SUBMITTED for 300 s")
+
+
 def test_a_crash_after_days_is_not_taken_for_being_stuck() -> None:
     days = NOW + 3 * 86_400
     seen = Sightings().looked([spark_application(state="RUNNING")], now=NOW)

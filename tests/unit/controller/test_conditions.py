@@ -162,6 +162,38 @@ def test_suspended_is_not_ready_and_not_progressing() -> None:
     assert conditions(status)["Progressing"][0] == "False"
 
 
+def test_an_application_that_someone_else_has_suspended_is_not_a_suspended_source() -> None:
+    """The alert for sources that are not ready leaves out those that are suspended."""
+    problem = Problem(reason="ApplicationSuspended", message="by its own spec.suspend")
+    paused = Decision(state=ApplicationState.PAUSED, name="orders-1", problem=problem)
+
+    status = status_of(facts(application=paused, hosts={"0": paused}))
+
+    assert conditions(status)["Ready"] == ("False", "ApplicationSuspended")
+    assert status.message == "by its own spec.suspend"
+
+
+def test_a_query_that_has_ended_as_it_should_is_ready() -> None:
+    done = Decision(state=ApplicationState.FINISHED, name="orders-1", is_over=True)
+
+    status = status_of(facts(application=done))
+
+    assert conditions(status)["Ready"] == ("True", "Finished")
+    assert status.message.startswith("orders-1 has read what there was (trigger availableNow)")
+
+
+@pytest.mark.parametrize("state", [s for s in ApplicationState if s != ApplicationState.RUNNING])
+def test_readers_are_missing_only_from_an_application_that_runs(state: ApplicationState) -> None:
+    waiting = CoordinatorState(epoch=1, hosts={"0": HostState()})
+
+    status = status_of(
+        facts(state=waiting, application=Decision(state=state, name="orders-1"), is_overdue=True)
+    )
+
+    assert "the application runs" not in status.message
+    assert conditions(status)["Degraded"][0] == "False"
+
+
 def test_a_finished_source_is_ready_for_good() -> None:
     done = Decision(state=ApplicationState.FINISHED, name="orders-1")
 

@@ -65,6 +65,9 @@ def problem(decision: Decision) -> tuple[str, str]:
             ["The driver of SparkApplication orders-1 failed", "see the log"],
         ),
         ("FAILING", "ApplicationRestarting", ["driver container failed"]),
+        ("SUSPENDED", "ApplicationSuspended", ["suspended by its own spec.suspend", "delete"]),
+        ("SUSPENDING", "ApplicationSuspended", ["so nothing is read"]),
+        ("DREAMING", "ApplicationUnknown", ["'DREAMING', which this release does not know"]),
         (
             "COMPLETED",
             "ApplicationEnded",
@@ -263,3 +266,33 @@ def test_an_application_that_ran_for_long_begins_a_new_row() -> None:
     again = decide(wanted, [application], [], seen=seen, deadlines=DEADLINES, now=NOW + 30)
 
     assert len(again.delete) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"waiting": {"reason": "ContainerCreating"}}, "300 s (ContainerCreating). See its events"),
+        ({}, "300 s. See its events (kubectl describe pod orders-1-driver)"),
+        (
+            {
+                "conditions": [
+                    {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+                ]
+            },
+            "300 s (SchedulingGated)",
+        ),
+    ],
+)
+def test_a_driver_whose_containers_do_not_start_is_a_problem_after_a_while(
+    status: dict[str, Any], words: str
+) -> None:
+    """A missing volume, for example, is in events of the pod alone."""
+    made = pod(**status)
+    made["metadata"]["creationTimestamp"] = CREATED
+
+    assert decided("SUBMITTED", made, now=NOW + 299).problem is None
+    found = problem(decided("SUBMITTED", made, now=NOW + 300))
+    assert found[0] == "DriverCannotStart"
+    assert words in found[1]
+    made["status"]["phase"] = "Running"
+    assert decided("RUNNING", made, now=NOW + 9000).problem is None

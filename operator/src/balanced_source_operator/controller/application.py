@@ -9,13 +9,13 @@ driver lives (so pods are checked first).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from balanced_source.api import Problem
 from balanced_source.backoff import backoff
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
+    RETRIED,
     ApplicationState,
     annotation,
     failures_of,
@@ -24,9 +24,15 @@ from balanced_source_operator.controller.application_facts import (
     number_of,
     seconds_since,
     state_of,
+    word_of,
 )
 from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
-from balanced_source_operator.controller.diagnosis import cause, diagnose, is_driver
+from balanced_source_operator.controller.diagnosis import (
+    cause,
+    diagnose,
+    has_running_driver,
+    is_driver,
+)
 from balanced_source_operator.controller.restarts import OTHER_SOURCES, Hold
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (
@@ -146,13 +152,22 @@ def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision
     """
     current = [a for a in applications if not a["metadata"].get("deletionTimestamp")]
     leaving = [a for a in applications if a["metadata"].get("deletionTimestamp")]
-    is_gone = not (current or leaving or driver_pods(pods))
+    left = _left_of(current or leaving, driver_pods(pods))
+    waits = f"waiting until {left} is gone. S" if left else "s"
     return Decision(
-        state=ApplicationState.PAUSED if is_gone else ApplicationState.STOPPING,
+        state=ApplicationState.STOPPING if left else ApplicationState.PAUSED,
         delete=tuple(current),
         reason=Reason.SUSPENDED,
-        message="suspended: set spec.suspend to false to continue where it stopped",
+        message=f"suspended: {waits}et spec.suspend to false to continue where it stopped",
+        waits_for=left,
     )
+
+
+def _left_of(applications: Sequence[Manifest], drivers: Sequence[Manifest]) -> str:
+    """Return what is left of former starts: an application or a driver pod; empty for nothing."""
+    if applications:
+        return f"SparkApplication {name_of(applications[0])}"
+    return f"driver pod {name_of(drivers[0])}" if drivers else ""
 
 
 def _start(
@@ -161,16 +176,15 @@ def _start(
     leaving: list[Manifest],
     pods: Sequence[Manifest],
 ) -> Decision:
-    drivers = driver_pods(pods)
-    if leaving or drivers:
-        waiting_for = name_of(leaving[0]) if leaving else drivers[0]["metadata"]["name"]
+    if left := _left_of(leaving, driver_pods(pods)):
+        message = (
+            f"{left} must be gone before the application starts: two drivers would write twice"
+        )
         return Decision(
             state=ApplicationState.STOPPING,
             reason=Reason.WAITING_FOR_OLD_APPLICATION,
-            message=(
-                f"{waiting_for} must be gone before the application starts: two drivers would write"
-                " twice"
-            ),
+            message=message,
+            waits_for=left,
         )
     if not wanted.may_start:
         return Decision(
@@ -219,14 +233,10 @@ def _watch(
         return _failed(application, pods, wanted, deadlines=deadlines, now=now)
     found = diagnose(application, pods, may_end=wanted.may_end, now=now)
     if state in _PASSING:
-        passing = _passing(
-            application,
-            state,
-            lives=lives,
-            left=deadlines.stuck_after - in_state,
-            deadlines=deadlines,
-        )
-        return replace(passing, problem=passing.problem or found)
+        left = deadlines.stuck_after - in_state
+        if left <= 0 and not lives:
+            return _stuck(application, pods, deadlines=deadlines)
+        return _passing(application, pods, state, left=left, found=found, deadlines=deadlines)
     if state is ApplicationState.FINISHED and wanted.is_unread and found is None:
         left = UNREAD_PATIENCE - in_state
         if wanted.may_read_more:
@@ -310,39 +320,56 @@ def _failed(
     )
 
 
+def _stuck(application: Manifest, pods: Sequence[Manifest], *, deadlines: Deadlines) -> Decision:
+    """Nothing has happened for long, and no driver would end: the application is made again."""
+    name, word = name_of(application), word_of(application)
+    what = f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver"
+    if word in RETRIED:
+        # The Spark operator pauses longer after each attempt, and an application may live for
+        # months.
+        reason = Reason.APPLICATION_RESTARTING
+        message = f"{what}: {cause(application, pods)}. It is deleted and created again now"
+    else:
+        reason = Reason.APPLICATION_STUCK
+        message = f"{what}. It is deleted and created again; check that the Spark operator runs"
+    return Decision(
+        state=ApplicationState.FAILED,
+        name=name,
+        delete=(application,),
+        reason=reason,
+        message=message,
+        problem=Problem(reason=reason, message=message),
+        failures=failures_of(application) if word in RETRIED else 0,
+    )
+
+
 def _passing(
     application: Manifest,
+    pods: Sequence[Manifest],
     state: ApplicationState,
     *,
-    lives: bool,
     left: float,
+    found: Problem | None,
     deadlines: Deadlines,
 ) -> Decision:
-    name = name_of(application)
-    word = application.get("status", {}).get("applicationState", {}).get("state") or "new"
-    # If a driver lives it is the state that is stuck, and not the application.
-    if left <= 0 and not lives:
-        message = (
-            f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a"
-            " driver. It is deleted and created again; check that the Spark operator runs"
+    name, word = name_of(application), word_of(application)
+    message, reads = f"SparkApplication {name} is {word}", has_running_driver(application, pods)
+    if left <= 0 and found is None and reads:
+        words = (
+            f"SparkApplication {name} has been {word} for {deadlines.stuck_after:.0f} s, but its"
+            " driver pod runs: the operator leaves both alone. Check that the Spark operator runs"
         )
-        return Decision(
-            state=ApplicationState.FAILED,
-            name=name,
-            delete=(application,),
-            reason=Reason.APPLICATION_STUCK,
-            message=message,
-            problem=Problem(reason=Reason.APPLICATION_STUCK, message=message),
-        )
+        found = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=words)
     return Decision(
         state=state,
         name=name,
         reason=Reason.STARTING_APPLICATION
         if state is ApplicationState.PENDING
         else Reason.APPLICATION_STOPPING,
-        message=f"SparkApplication {name} is {word}",
-        # A living driver may be past the deadline: without a pause turn would follow turn.
-        look_again=max(1.0, left),
+        message=message,
+        problem=found,
+        # A living driver may be past the deadline: then a change of its pod is what comes next.
+        look_again=max(1.0, left) if left > 0 else None,
     )
 
 

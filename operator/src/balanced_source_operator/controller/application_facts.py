@@ -42,6 +42,9 @@ KUBEFLOW_STATES: Final = {
 """Kubeflow's states; SUBMISSION_FAILED is retried by its operator before it becomes FAILED."""
 
 
+RETRIED: Final = frozenset({"FAILING", "PENDING_RERUN", "SUBMISSION_FAILED"})
+"""Kubeflow's states of an application that its operator starts again after a pause."""
+
 STABLE_AFTER: Final = 600.0
 """Seconds after which an application that fails counts as one that ran."""
 
@@ -88,6 +91,11 @@ def sighting(application: Manifest) -> tuple[str, str]:
     """Return the uid, and the word of the Spark operator for the state."""
     state = application.get("status", {}).get("applicationState", {}).get("state", "")
     return str(application["metadata"].get("uid", "")), str(state)
+
+
+def word_of(application: Manifest) -> str:
+    """Return the word of the Spark operator for the state; "new" if it has none yet."""
+    return str(application.get("status", {}).get("applicationState", {}).get("state") or "new")
 
 
 def state_of(application: Manifest) -> ApplicationState:

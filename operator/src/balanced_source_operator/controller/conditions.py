@@ -42,6 +42,8 @@ MESSAGE_LIMIT: Final = 1024
 """Characters of a condition's message."""
 
 
+_NOT_READING: Final = "no reader has adopted an assignment yet"
+
 WAITS_FOR_READERS: Final = (Reason.RECOVERING, Reason.WAITING_FOR_READERS)
 """Reasons of Progressing that end when readers register."""
 
@@ -226,7 +228,7 @@ def _ready(
 ) -> tuple[bool, str, str]:
     """Ready means: a query is reading what was assigned to it."""
     state, application = facts.state, facts.application
-    if application.state is ApplicationState.PAUSED:
+    if application.state is ApplicationState.PAUSED and application.reason == Reason.SUSPENDED:
         more = f"; {degraded.message}" if degraded is not None else ""
         return False, Reason.SUSPENDED, application.message + more
     if degraded is not None and degraded.reason in (
@@ -237,6 +239,11 @@ def _ready(
         return False, degraded.reason, degraded.message
     if facts.is_finished:
         return True, Reason.FINISHED, "everything has been read"
+    if application.is_over:
+        message = (
+            f"{application.name} has read what there was (trigger availableNow), and has ended"
+        )
+        return True, Reason.FINISHED, message
     reads = (
         state is not None
         and _adopted_epoch(facts, state) > 0
@@ -251,7 +258,7 @@ def _ready(
     why = (
         degraded
         or progressing
-        or Problem(reason=Reason.NOT_READING, message="no reader has adopted an assignment yet")
+        or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
 

@@ -105,6 +105,8 @@ class Decision:
         pending: what a restart of a running application waits for; None if none is needed.
         is_restart: whether a running application is stopped because its settings changed.
         is_done: whether the application has ended, and its host has read all of its splits.
+        is_over: whether it has ended as the trigger availableNow asks for.
+        waits_for: object of a former start that must be gone first; empty for none.
     """
 
     state: ApplicationState
@@ -119,3 +121,5 @@ class Decision:
     pending: Problem | None = None
     is_restart: bool = False
     is_done: bool = False
+    is_over: bool = False
+    waits_for: str = ""

@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from balanced_source.api import Problem
+from balanced_source.names import shown
 from balanced_source.reasons import Reason
 from balanced_source.redaction import redacted_text
+from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES
 from balanced_source_operator.controller.refusals import submission_refusal
 from balanced_source_operator.controller.submission import failure_in
 from balanced_source_operator.kube.port import Manifest
@@ -15,6 +17,10 @@ from balanced_source_operator.resources.kinds import application_name
 SCHEDULING_PATIENCE: Final = 30.0
 """Seconds for which a driver pod may wait for a node before it is a problem: an autoscaler may add
 one."""
+
+STARTING_PATIENCE: Final = 300.0
+"""Seconds for which the containers of a driver pod may take to start before it is a problem: an
+image may be large."""
 
 _CANNOT_START: Final[Mapping[str, str]] = {
     "ErrImagePull": (
@@ -50,7 +56,8 @@ def diagnose(
     """
     drivers = drivers_of(application, pods)
     for pod in drivers:
-        if (problem := _cannot_start(pod) or _unschedulable(pod, now=now)) is not None:
+        problem = _cannot_start(pod) or _unschedulable(pod, now=now) or _slow(pod, now=now)
+        if problem is not None:
             return problem
     return _of_state(application, drivers, may_end=may_end)
 
@@ -67,6 +74,12 @@ def drivers_of(application: Manifest, pods: Sequence[Manifest]) -> list[Manifest
     """Return the driver pods of an application, whether they live or not."""
     name = application["metadata"]["name"]
     return [pod for pod in pods if is_driver(pod) and application_name(pod) == name]
+
+
+def has_running_driver(application: Manifest, pods: Sequence[Manifest]) -> bool:
+    """Return whether a driver pod of an application runs."""
+    drivers = drivers_of(application, pods)
+    return any(pod.get("status", {}).get("phase") == "Running" for pod in drivers)
 
 
 def is_driver(pod: Manifest) -> bool:
@@ -110,6 +123,19 @@ def _of_state(
                 " creates a new one"
             )
             return Problem(reason=Reason.APPLICATION_ENDED, message=message)
+        case "SUSPENDED" | "SUSPENDING":
+            message = (
+                f"{what} is suspended by its own spec.suspend, so nothing is read. Set that to"
+                f" false, or delete {name}: the operator creates a new one"
+            )
+            return Problem(reason=Reason.APPLICATION_SUSPENDED, message=message)
+        case word if word not in KUBEFLOW_STATES:
+            message = (
+                f"{what} is in state {shown(word)}, which this release does not know, so it is"
+                " unknown what the driver does. Use a release of the Spark operator that the page"
+                " on compatibility names, or upgrade this operator"
+            )
+            return Problem(reason=Reason.APPLICATION_UNKNOWN, message=message)
         case _:
             return None
 
@@ -143,6 +169,24 @@ def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
             message = f"Driver pod {pod['metadata']['name']} cannot be scheduled: {words}. {advice}"
             return Problem(reason=Reason.DRIVER_UNSCHEDULABLE, message=message)
     return None
+
+
+def _slow(pod: Manifest, *, now: float) -> Problem | None:
+    """Whether the containers of a pod have not started for long, for example without a volume."""
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    created = _seconds(pod["metadata"].get("creationTimestamp"))
+    if status.get("phase") != "Pending" or not created or now - created < STARTING_PATIENCE:
+        return None
+    waiting = (c.get("state", {}).get("waiting") or {} for c in _containers(pod))
+    gates = (c for c in status.get("conditions", ()) if c.get("status") == "False")
+    words = [str(w["reason"]) for w in waiting if w.get("reason")]
+    words += [str(c["reason"]) for c in gates if c.get("type") == "PodScheduled" and "reason" in c]
+    why = f" ({words[0]})" if words else ""
+    message = (
+        f"Driver pod {name} has not started for {STARTING_PATIENCE:.0f} s{why}. See its events"
+        f" (kubectl describe pod {name}): it may lack a volume, a Secret or a network"
+    )
+    return Problem(reason=Reason.DRIVER_CANNOT_START, message=message)
 
 
 _MORE_MEMORY: Final = (

@@ -12,6 +12,7 @@ from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.lifecycles import SourcePhase
 from balanced_source.reasons import Reason
 from balanced_source.severity import CHECKPOINT_REASONS, is_loss, severity
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.facts import Facts
 
 
@@ -87,7 +88,8 @@ def missing_readers(facts: Facts) -> Problem | None:
             reason=Reason.RECOVERING,
             message=f"waiting for readers of host {', '.join(facts.waiting_for)}",
         )
-    if facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
+    runs = facts.application.state is ApplicationState.RUNNING
+    if runs and facts.state is not None and source_phase(facts.state) is SourcePhase.WAITING:
         return Problem(
             reason=Reason.WAITING_FOR_READERS,
             message="the application runs; its readers have not registered yet",

@@ -18,6 +18,7 @@ from balanced_source_operator.controller.decisions import Deadlines, Decision, S
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.ended_hosts import unread
 from balanced_source_operator.controller.holding import Holding
+from balanced_source_operator.controller.lasting import Lasting
 from balanced_source_operator.controller.restarts import Hold, hold_by_policy
 from balanced_source_operator.controller.rollback import NewestSettings, has_registered
 from balanced_source_operator.kube.port import Manifest
@@ -81,6 +82,7 @@ class Children:
         self._failures = 0
         self._early_ends: frozenset[str] = frozenset()
         self._holding = Holding()
+        self._lasting = Lasting()
         self._former = FormerApplication()
         self._access = DriverAccess(environment.api, source, observed)
         self._bound_accounts = frozenset[str]()
@@ -151,9 +153,13 @@ class Children:
         elif decision.is_restart and (hold := hand_over()) is not None:
             decision = self._decide(replace(wanted, hand_over=hold))
         # Last: whatever was decided, an application that another query would fence is not started.
-        decision = self._held(decision, coordinator)
-        has_ended = decision.state is ApplicationState.FINISHED and _ends(desired)
-        decision = replace(decision, is_done=has_ended and not wanted.is_unread)
+        decision = self._lasted(self._held(decision, coordinator))
+        has_ended = decision.state is ApplicationState.FINISHED
+        decision = replace(
+            decision,
+            is_done=has_ended and _ends(desired) and not wanted.is_unread,
+            is_over=has_ended and decision.problem is None and _is_available_now(desired),
+        )
         self._failures = _failures_in_row(decision, self._failures)
         self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
@@ -167,7 +173,7 @@ class Children:
         Raises:
             KubernetesError: the API server does not answer, or refused.
         """
-        decision = stop(self._applications, self._pods)
+        decision = self._lasted(stop(self._applications, self._pods))
         await self._carry_out_deletions(decision)
         return decision
 
@@ -178,7 +184,7 @@ class Children:
             KubernetesError: the API server does not answer, or refused.
         """
         message = f"Host {self._identity.host} has no splits any more: its application is stopped"
-        decision = stop(self._applications, self._pods)
+        decision = self._lasted(stop(self._applications, self._pods))
         decision = replace(decision, reason=Reason.APPLICATION_STOPPING, message=message)
         await self._carry_out_deletions(decision)
         return decision
@@ -362,6 +368,17 @@ class Children:
         self._holding = self._holding.looked(report, has_driver=has_driver, now=time.monotonic())
         self._holding, decision = self._holding.apply(decision, self._applications, report)
         return decision
+
+    def _lasted(self, decision: Decision) -> Decision:
+        """The decision, with what is wrong because it lasts, under the name of the host."""
+        now, patience = time.monotonic(), self._env.settings.stuck_after
+        has_driver = bool(driver_pods(self._pods))
+        self._lasting = self._lasting.looked(decision, has_driver=has_driver, now=now)
+        decision = self._lasting.apply(decision, patience=patience, now=now)
+        if decision.problem is None or self._identity.host == FIRST_HOST:
+            return decision
+        # What fails on several hosts is announced for each of them.
+        return replace(decision, problem=replace(decision.problem, scope=self._identity.host))
 
     async def _delete(self, application: Manifest) -> None:
         metadata = application["metadata"]
