@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard, Source
+from balanced_source.api import Problem, ProblemBoard
 from balanced_source.documents.report import HostReport
-from balanced_source.errors import ConnectorError, InvalidSpecError, StateConflictError, in_short
+from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import discovery_errors
 from balanced_source_operator.controller.application_facts import ApplicationState
@@ -25,19 +25,11 @@ from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, st
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import combined, still_silent
-from balanced_source_operator.controller.last_valid import LIMIT, kept_fixed, kept_spec, kept_text
+from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
-from balanced_source_operator.controller.translate import (
-    assigner_warning,
-    check_change,
-    check_fixed,
-    fixed_values,
-    to_recalled_source,
-    to_source,
-)
-from balanced_source_operator.controller.urgent import is_paused, is_suspended, with_urgent_fields
+from balanced_source_operator.controller.urgent import is_paused, is_suspended
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
 from balanced_source_operator.resources.reader_pods import reader_selector
@@ -46,20 +38,18 @@ from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.runtime.autoscaler import Autoscaler, is_read
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.deadline import Deadline
-from balanced_source_operator.runtime.environment import Desired, Environment, Valid
+from balanced_source_operator.runtime.effective_spec import EffectiveSpec
+from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
 from balanced_source_operator.runtime.losses import known_losses
-from balanced_source_operator.runtime.metadata import MetadataReader
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
 from balanced_source_operator.runtime.rest import rest, unless_ended
 from balanced_source_operator.runtime.sentences import DEFECT, defect, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
-from balanced_source_operator.runtime.templates import TemplateCheck
 from balanced_source_operator.runtime.trials import Trials
-from balanced_source_operator.spec import parse_spec
 from balanced_source_operator.spec.hosts import host_names, hosts_of
 
 BACKOFF_FIRST: Final = 0.5
@@ -102,12 +92,8 @@ class SourceRuntime:
             environment.api, source, self._events, instance=environment.settings.instance
         )
         self._announcer = Announcer(source, self._events)
-        self._templates = TemplateCheck(environment.api, source)
-        self._metadata = MetadataReader(environment.api, source.namespace)
+        self._spec = EffectiveSpec(environment.api, source, self._problems)
         self._waiting = Deadline(environment.settings.gate_deadline)
-        self._desired: Desired | None = None
-        self._valid: Valid | None = None
-        self._kept: tuple[Desired, str] | None = None
         self._heard: dict[str, HostReport | None] = {}
         self._refreshed_at = -float("inf")
         self._decisions: Decisions = {}
@@ -138,6 +124,11 @@ class SourceRuntime:
         self._wake.set()
         if self._observed.is_deleted or self._observed.generation != before:
             self._changed.set()
+
+    @property
+    def _desired(self) -> Desired | None:
+        """The spec in effect."""
+        return self._spec.desired
 
     @property
     def _decision(self) -> Decision:
@@ -231,9 +222,6 @@ class SourceRuntime:
         if not self._fleet.has_refused:
             self._api.turn_succeeded()
         held_back = await self._write_status()
-        metadata_due = self._metadata.pause(
-            self._desired.spec if self._desired is not None else None
-        )
         alignment_due = self._env.alignments.pause(self._identity)
         pauses = (
             self._env.settings.resync,
@@ -242,7 +230,7 @@ class SourceRuntime:
                 default=None,
             ),
             held_back,
-            metadata_due,
+            self._spec.pause,
             alignment_due,
             self._coordination.pause,
         )
@@ -256,7 +244,7 @@ class SourceRuntime:
         body = self._observed.body
         if is_stopped := is_suspended(body.get("spec")):
             self._decisions = await self._fleet.stop()
-        await self._validate()
+        await self._spec.turn(body, self._stored_status)
         if self._desired is not None:
             await self._coordination.turn(self._desired, roll=self._fleet.roll)
         if not is_stopped:
@@ -282,89 +270,9 @@ class SourceRuntime:
             await self._observed.refresh(self._env.api)
             self._refreshed_at = time.monotonic()
 
-    async def _validate(self) -> None:
-        """Take over the spec if it is valid; else, or in a pause, the last one stays in effect."""
-        if is_paused(self._observed.body):
-            self._desired = self._desired or await self._recalled()
-            return
-        try:
-            self._valid = await self._newest(self._observed.body.get("spec"))
-        except (InvalidSpecError, ConnectorError) as error:
-            self._valid = None
-            self._note_refusal(error)
-            self._desired = self._desired or await self._recalled()
-            self._take_urgent_fields()
-            return
-        self._note_refusal(None)
-        self._desired = self._valid.desired
-
-    async def _newest(self, raw: Any) -> Valid:
-        """Return what the newest spec asks for.
-
-        What was worked out before if nothing of it has changed since.
-
-        Raises:
-            InvalidSpecError: the spec is not valid.
-            ConnectorError: its connector cannot be used.
-        """
-        known = self._valid if self._valid is not None and self._valid.raw == raw else None
-        spec = known.desired.spec if known is not None else parse_spec(raw)
-        texts = await self._metadata.read(spec)
-        if known is not None and known.texts == texts:
-            return known
-        source = to_source(spec, texts)
-        self._check_change(source)
-        desired = Desired(spec=spec, source=source)
-        await self._templates.check(desired)
-        self._problems.set("assigner", assigner_warning(source, spec.parallelism))
-        return Valid(raw=raw, texts=texts, desired=desired)
-
-    def _check_change(self, source: Source[Any, Any]) -> None:
-        """Compare with what is in effect, or with what the status remembers after a restart."""
-        if self._desired is None or self._desired.is_recalled:
-            check_fixed(kept_fixed(self._stored_status.get("lastValidSpec")), source)
-        if self._desired is not None:
-            check_change(self._desired.source, source)
-
-    def _note_refusal(self, error: InvalidSpecError | ConnectorError | None) -> None:
-        """Set the problem that keeps the newest spec from effect, and clear any former one."""
-        self._raise(
-            Reason.INVALID_SPEC, str(error) if isinstance(error, InvalidSpecError) else None
-        )
-        self._raise(
-            Reason.CONNECTOR_BROKEN, str(error) if isinstance(error, ConnectorError) else None
-        )
-
-    async def _recalled(self) -> Desired | None:
-        """Return what was in effect before a restart; None if that is unknown or not valid now."""
-        text = self._stored_status.get("lastValidSpec")
-        spec = kept_spec(text)
-        if spec is None:
-            return None
-        try:
-            source = to_recalled_source(spec, await self._metadata.read(spec), kept_fixed(text))
-            self._check_change(source)
-            return Desired(spec=spec, source=source, is_recalled=True)
-        except (InvalidSpecError, ConnectorError):
-            return None
-
     @property
     def _stored_status(self) -> Mapping[str, Any]:
         return self._status.written or self._observed.body.get("status") or {}
-
-    def _last_valid(self) -> str:
-        """Return what the next operator needs of the spec in effect.
-
-        What is stored while no spec is known.
-        """
-        if self._desired is None:
-            return str(self._stored_status.get("lastValidSpec", ""))[:LIMIT]
-        if self._kept is None or self._kept[0] is not self._desired:
-            self._kept = (
-                self._desired,
-                kept_text(self._desired.spec, fixed_values(self._desired.source)),
-            )
-        return self._kept[1]
 
     def _settings(self) -> str:
         """Return what the next operator needs of the settings; what is stored if unknown."""
@@ -375,18 +283,6 @@ class SourceRuntime:
         """Return the selector of the scale subresource."""
         application = self._desired.own_application if self._desired is not None else None
         return reader_selector(self._identity, application, self._env.settings.spark_conf)
-
-    def _take_urgent_fields(self) -> None:
-        """Let `parallelism` and `suspend` take effect although the rest of the spec is invalid."""
-        if self._desired is not None:
-            spec = with_urgent_fields(self._desired.spec, self._observed.body.get("spec"))
-            self._desired = replace(self._desired, spec=spec)
-
-    def _raise(self, reason: Reason, message: str | None) -> None:
-        """Set the problem with this reason, or clear it when `message` is None."""
-        self._problems.set(
-            reason, None if message is None else Problem(reason=reason, message=message)
-        )
 
     async def _write_status(self) -> float | None:
         """Write the status and announce problems.
@@ -432,7 +328,7 @@ class SourceRuntime:
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
             is_silent=bool(still_silent(self._decisions, self._pulses.silent(now=now))),
             is_overdue=self._waiting.is_over(),
-            last_valid=self._last_valid(),
+            last_valid=self._spec.last_valid(self._stored_status),
             settings=self._settings(),
             is_paused=is_paused(body),
             verdict=self._autoscaler.verdict,
@@ -479,7 +375,8 @@ class SourceRuntime:
                 f"{error}. Make sure that only one operator serves this namespace: enable leader"
                 " election"
             )
-            self._raise(Reason.STATE_CONFLICT, message)
+            problem = Problem(reason=Reason.STATE_CONFLICT, message=message)
+            self._problems.raise_(Reason.STATE_CONFLICT, problem)
 
     def _note_rival(self) -> None:
         """Two installations with overlapping namespaces agree on everything and double requests."""
