@@ -262,6 +262,21 @@ def test_a_problem_that_a_driver_reports_is_a_condition() -> None:
     assert "DataLoss" not in conditions(status)
 
 
+def test_of_a_suspended_source_only_losses_that_a_driver_has_reported_degrade() -> None:
+    trouble = Problem(reason="ExecutorsMissing", message="no executor")
+    loss = Problem(reason="SplitsLost", message="a file is gone", is_fatal=True)
+    paused = Decision(state=ApplicationState.PAUSED, reason="Suspended", message="suspended")
+
+    def degraded(*problems: Problem) -> tuple[str, str]:
+        report = make_report(epoch=3, parallelism=2, problems=problems)
+        host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report)
+        status = status_of(facts(state=state(hosts={"0": host}), application=paused))
+        return conditions(status)["Degraded"]
+
+    assert degraded(trouble)[0] == "False"
+    assert degraded(trouble, loss) == ("True", "SplitsLost")
+
+
 def test_a_loss_that_a_driver_skipped_is_a_condition_of_its_own() -> None:
     lost = Problem(reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone")
 

@@ -36,6 +36,10 @@ TWICE = HostLossPolicy.model_validate(
 SILENT, GIVEN_UP = HostSilent("1", 3), HostGivenUp("1", 3, accepts_duplicates=False)
 
 
+def spec(policy: HostLossPolicy, *, suspend: bool = False) -> Any:
+    return SimpleNamespace(suspend=suspend, application=SimpleNamespace(host_loss_policy=policy))
+
+
 class Scene:
     """Hosts 0 and 1 of a source; their drivers report when the test says so."""
 
@@ -44,6 +48,7 @@ class Scene:
         self.policy = policy
         self.applications: dict[str, Any] = {}
         self.sequence = 0
+        self.is_suspended = False
         observed: Any = SimpleNamespace(by_host=self.applications)
         self.losses = HostLosses(self.pulses, self.board, observed)
 
@@ -67,7 +72,7 @@ class Scene:
         )
         source = SimpleNamespace(has_ending_splits=True)
         coordinator: Any = SimpleNamespace(state=state, source=source)
-        return self.losses.events(coordinator, self.policy)
+        return self.losses.events(coordinator, spec(self.policy, suspend=self.is_suspended))
 
     @property
     def told(self) -> list[str]:
@@ -160,12 +165,24 @@ def test_a_host_that_has_just_fallen_silent_takes_over_nothing() -> None:
     virtual_time.run(play())
 
 
+def test_no_host_of_a_suspended_source_is_lost() -> None:
+    async def play() -> None:
+        scene = await silent(REASSIGN, seconds=60)
+        assert scene.events() == [GIVEN_UP]
+        scene.is_suspended = True
+        assert (scene.events(), scene.told) == ([], [])
+        scene.is_suspended = False
+        assert scene.events() == [GIVEN_UP]
+
+    virtual_time.run(play())
+
+
 def test_a_host_that_is_alone_is_not_lost() -> None:
     async def play() -> None:
         scene = await silent()
         state: CoordinatorState[Any] = CoordinatorState(parallelism=1, hosts={"1": ACTIVE})
         coordinator: Any = SimpleNamespace(state=state, source=None)
-        assert scene.losses.events(coordinator, REASSIGN) == []
+        assert scene.losses.events(coordinator, spec(REASSIGN)) == []
 
     virtual_time.run(play())
 

@@ -135,14 +135,35 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
     ]
 
 
-def look(applications: Sequence[Manifest]) -> Decision:
+def look(
+    applications: Sequence[Manifest], pods: Sequence[Manifest], *, until: str, now: float
+) -> Decision:
     """Return what the application does, and decide nothing.
 
-    The spec is invalid and no valid one is known.
+    Args:
+        applications: of the host.
+        pods: of the host.
+        until: what must happen before anything can be decided, in words.
+        now: seconds since the epoch.
     """
     if not applications:
-        return Decision(state=ApplicationState.NONE)
-    return Decision(state=state_of(applications[0]), name=name_of(applications[0]))
+        message = f"no application runs, and none is started before {until}"
+        return Decision(state=ApplicationState.NONE, message=message)
+    application = applications[0]
+    name, state = name_of(application), state_of(application)
+    if state is not ApplicationState.FAILED:
+        # Whether it is to end is not known.
+        found = diagnose(application, pods, may_end=True, now=now)
+        message = f"SparkApplication {name} is {word_of(application)}"
+        return Decision(state=state, name=name, message=message, problem=found)
+    if driver_pods(pods, name):
+        return _wrong_state(name)
+    message = (
+        f"{_failure(application, pods)}. It is not started again before {until}. See the log of its"
+        " driver pod"
+    )
+    problem = Problem(reason=Reason.APPLICATION_FAILED, message=message)
+    return Decision(state=state, name=name, problem=problem, failures=failures_of(application))
 
 
 def stop(applications: Sequence[Manifest], pods: Sequence[Manifest]) -> Decision:
@@ -215,20 +236,8 @@ def _watch(
 ) -> Decision:
     name, state = name_of(application), state_of(application)
     lives = bool(driver_pods(pods, name))
-    # The Spark operator is wrong: deleting the application would end a driver that reads.
     if state is ApplicationState.FAILED and lives:
-        message = (
-            f"SparkApplication {name} is FAILED, but its driver pod still runs: the operator leaves"
-            " both alone. To start a new driver, delete the SparkApplication"
-        )
-        problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
-        return Decision(
-            state=ApplicationState.RUNNING,
-            name=name,
-            reason=problem.reason,
-            message=message,
-            problem=problem,
-        )
+        return _wrong_state(name)
     if state is ApplicationState.FAILED:
         return _failed(application, pods, wanted, deadlines=deadlines, now=now)
     found = diagnose(application, pods, may_end=wanted.may_end, now=now)
@@ -243,6 +252,22 @@ def _watch(
             return _starts_again(application, left=left)
         return _ended_early(name, left=left)
     return Decision(state=state, name=name, problem=found)
+
+
+def _wrong_state(name: str) -> Decision:
+    """The Spark operator is wrong: deleting the application would end a driver that reads."""
+    message = (
+        f"SparkApplication {name} is FAILED, but its driver pod still runs: the operator leaves"
+        " both alone. To start a new driver, delete the SparkApplication"
+    )
+    problem = Problem(reason=Reason.APPLICATION_STATE_WRONG, message=message)
+    return Decision(
+        state=ApplicationState.RUNNING,
+        name=name,
+        reason=problem.reason,
+        message=message,
+        problem=problem,
+    )
 
 
 def _starts_again(application: Manifest, *, left: float) -> Decision:
@@ -281,6 +306,11 @@ def _ended_early(name: str, *, left: float) -> Decision:
     )
 
 
+def _failure(application: Manifest, pods: Sequence[Manifest]) -> str:
+    name, failures = name_of(application), failures_of(application)
+    return f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
+
+
 def _failed(
     application: Manifest,
     pods: Sequence[Manifest],
@@ -291,7 +321,7 @@ def _failed(
 ) -> Decision:
     """Keep the failed application with its log for a while, longer each time, then restart it."""
     name, failures = name_of(application), failures_of(application)
-    what = f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
+    what = _failure(application, pods)
     if wanted.max_failures is not None and failures >= wanted.max_failures:
         message = (
             f"{what}. It is not started again, because spec.restart.maxFailures is"

@@ -26,7 +26,7 @@ def degradations_of(facts: Facts) -> list[Problem]:
     found = [
         *(_with_progress(problem, facts) for problem in facts.problems),
         *discovery_problems(facts.discovery),
-        *(problem for problem in _reported(facts) if not _is_past(problem)),
+        *(problem for problem in _reported(facts) if not _is_past(problem, facts)),
     ]
     missing = missing_readers(facts)
     if facts.is_overdue and missing is not None:
@@ -61,11 +61,14 @@ def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
     ]
 
 
-def _is_past(problem: Problem) -> bool:
-    """Whether a loss is over, so that it degrades nothing any more.
+def _is_past(problem: Problem, facts: Facts) -> bool:
+    """Whether what a driver reports is over, so that it degrades nothing any more.
 
-    A checkpoint degrades until it has caught up.
+    Of a loss, a checkpoint degrades until it has caught up. Of a suspended source, only losses
+    are more than the trouble of a driver that is gone.
     """
+    if facts.application.reason == Reason.SUSPENDED and not is_loss(problem.reason):
+        return True
     is_lost = is_loss(problem.reason) and not problem.is_fatal
     return is_lost and problem.reason not in CHECKPOINT_REASONS
 

@@ -174,6 +174,10 @@ class Children:
             KubernetesError: the API server does not answer, or refused.
         """
         decision = self._lasted(stop(self._applications, self._pods))
+        # Nothing is started, so what was missing for that is no problem now.
+        for reason in (Reason.SERVICE_ACCOUNT_MISSING, Reason.SPARK_OPERATOR_MISSING):
+            self._problems.clear(reason)
+        self._note_unbound()
         await self._carry_out_deletions(decision)
         return decision
 
@@ -194,9 +198,10 @@ class Children:
         for reason in _OF_HOSTS:
             self._problems.clear(self._key(reason))
 
-    def look(self) -> Decision:
-        """Return what the application does, while nothing can be decided about it."""
-        return look(self._applications)
+    def look(self, *, until: str) -> Decision:
+        """Return what the application does, while nothing can be decided about it; see `look`."""
+        found = look(self._applications, self._pods, until=until, now=time.time())
+        return self._of_host(found)
 
     def _accounts(self, desired: Desired, host: HostState | None) -> frozenset[str]:
         """Return the service accounts of all drivers of the host.
@@ -229,6 +234,9 @@ class Children:
             if not self._identity.is_bound(report):
                 message = f"ConfigMap {name} had lost its owner reference: restored"
                 await self._events.post(Reason.OWNER_REFERENCE_RESTORED, message, warning=True)
+        self._note_unbound()
+
+    def _note_unbound(self) -> None:
         unbound = [a for a in self._applications if not self._identity.is_bound(a)]
         self._problems.set(
             self._key(Reason.OWNER_REFERENCE_MISSING),
@@ -250,8 +258,9 @@ class Children:
         message = f"the CRD {name} is missing: install {operator.name}; the operator then continues"
         reason = Reason.SPARK_OPERATOR_MISSING
         self._problems.raise_(reason, Problem(reason=reason, message=message))
-        state = ApplicationState.NONE
-        return Decision(state=state, reason=reason, message=message, look_again=_SOON)
+        # One of the other Spark operator may run meanwhile: `provider` was changed.
+        seen = self.look(until=f"{operator.name} is installed")
+        return replace(seen, reason=reason, message=message, look_again=_SOON)
 
     def _wanted(
         self,
@@ -370,14 +379,16 @@ class Children:
         return decision
 
     def _lasted(self, decision: Decision) -> Decision:
-        """The decision, with what is wrong because it lasts, under the name of the host."""
+        """The decision, with what is wrong because it lasts."""
         now, patience = time.monotonic(), self._env.settings.stuck_after
         has_driver = bool(driver_pods(self._pods))
         self._lasting = self._lasting.looked(decision, has_driver=has_driver, now=now)
-        decision = self._lasting.apply(decision, patience=patience, now=now)
+        return self._of_host(self._lasting.apply(decision, patience=patience, now=now))
+
+    def _of_host(self, decision: Decision) -> Decision:
+        """The decision; what fails on several hosts is announced for each of them."""
         if decision.problem is None or self._identity.host == FIRST_HOST:
             return decision
-        # What fails on several hosts is announced for each of them.
         return replace(decision, problem=replace(decision.problem, scope=self._identity.host))
 
     async def _delete(self, application: Manifest) -> None:

@@ -324,11 +324,11 @@ class Coordination:
                 await self._handle(coordinator, ReportReceived(report))
         if (report := self.reported()) is not None:
             self._hear_driver(report)
-        for host in self._deadlines.overdue(coordinator.state):
+        is_suspended = desired.spec.suspend
+        for host in self._deadlines.overdue(coordinator.state, is_suspended=is_suspended):
             await self._handle(coordinator, HostOverdue(host))
         if not desired.is_recalled:
-            policy = desired.spec.application.host_loss_policy
-            for event in self._losses.events(coordinator, policy):
+            for event in self._losses.events(coordinator, desired.spec):
                 if isinstance(event, HostGivenUp):
                     self._log.warning("host given up", host=event.host)
                 await self._handle(coordinator, event)

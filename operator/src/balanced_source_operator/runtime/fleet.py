@@ -159,7 +159,8 @@ class Fleet:
         try:
             decision = await turn
         except RefusedError as error:
-            return self._refused.note(host, desired.spec, error, seen=self._of(host).look())
+            seen = self._of(host).look(until="the API server accepts its objects")
+            return self._refused.note(host, desired.spec, error, seen=seen)
         self._refused.clear(host)
         return decision
 
@@ -249,9 +250,25 @@ class Fleet:
         """Hold up the restart of no other source."""
         self._environment.restarts.release(self._identity)
 
-    def look(self) -> Decisions:
-        """Return what the applications do, while nothing can be decided about them."""
-        return {host: self._of(host).look() for host in self._present}
+    def look(self, *, until: str) -> Decisions:
+        """Return what the applications do, while nothing can be decided about them.
+
+        Args:
+            until: what must happen before, in words.
+        """
+        return {host: self._of(host).look(until=until) for host in self._present}
+
+    def look_after(self, decided: Decisions) -> Decisions:
+        """Return what was decided, or what applications do that do something else by now.
+
+        For turns that fail: an application that has failed meanwhile must not be taken to run.
+        """
+        found = {}
+        for host in dict.fromkeys((*self._present, *decided)):
+            seen = self._of(host).look(until="the operator can do its work again")
+            before = decided.get(host, seen)
+            found[host] = before if _is_so(before, seen) else seen
+        return found
 
     async def delete_unbound(self) -> None:
         """See `Children.delete_unbound`."""
@@ -291,6 +308,11 @@ class Fleet:
         if failure is not None:
             raise failure
         return decisions
+
+
+def _is_so(decided: Decision, seen: Decision) -> bool:
+    """Whether an application is still what it was when that was decided."""
+    return (decided.state, decided.name) == (seen.state, seen.name)
 
 
 def _second(host: str, desired: Desired) -> str | None:

@@ -23,12 +23,12 @@ class HostDeadlines:
         self._problems = problems
         self._deadlines: dict[str, Deadline] = {}
 
-    def overdue(self, state: CoordinatorState[Any]) -> list[str]:
+    def overdue(self, state: CoordinatorState[Any], *, is_suspended: bool = False) -> list[str]:
         """Return the hosts that have taken too long, and that have readers.
 
-        What is wrong is on the board.
+        What is wrong is on the board. No host can come while the source is suspended.
         """
-        missing = list(_missing(state))
+        missing = [] if is_suspended else list(_missing(state))
         # A host that has come and goes again gets the whole time once more.
         for host in self._deadlines.keys() - set(missing):
             del self._deadlines[host]

@@ -24,6 +24,7 @@ from balanced_source_operator.controller.application_facts import (
 from balanced_source_operator.controller.ended_hosts import has_read_all, is_waited_for
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
 from balanced_source_operator.runtime.observed import Observed
+from balanced_source_operator.spec import BalancedSourceSpec
 from balanced_source_operator.spec.host_loss import Guarantee, HostLoss, HostLossPolicy
 
 QUIET: Final = 120.0
@@ -54,7 +55,7 @@ class HostLosses:
         self._after = 0.0
 
     def events(
-        self, coordinator: SourceCoordinator[Any, Any], policy: HostLossPolicy
+        self, coordinator: SourceCoordinator[Any, Any], spec: BalancedSourceSpec
     ) -> list[HostSilent | HostGivenUp]:
         """Return what to tell of lost hosts: that they get nothing more, or that others take over.
 
@@ -62,6 +63,9 @@ class HostLosses:
         not lost, but they acknowledge nothing either.
         """
         state = coordinator.state
+        if spec.suspend:
+            self._forget()
+            return []
         done = self._done(coordinator)
         # Their last reports are final: others continue there, and no drain attempt is needed.
         leaving = [
@@ -69,7 +73,14 @@ class HostLosses:
             for name in done
             if is_waited_for(state, name)
         ]
-        return leaving + self._of_lost(state, policy, done)
+        return leaving + self._of_lost(state, spec.application.host_loss_policy, done)
+
+    def _forget(self) -> None:
+        """Name no host: all of them are stopped, because the user wants it."""
+        for name in self._named:
+            self._problems.clear((_KEY, name))
+        self._problems.clear(_QUIET)
+        self._named, self._unheard, self._running = set(), {}, frozenset()
 
     def _done(self, coordinator: SourceCoordinator[Any, Any]) -> list[str]:
         """Return the hosts whose applications have ended with nothing left to read."""

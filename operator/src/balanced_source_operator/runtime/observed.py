@@ -7,7 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from balanced_source_operator.kube.informer import slim
-from balanced_source_operator.kube.port import KubernetesApi, Manifest, UnknownKindError
+from balanced_source_operator.kube.port import (
+    KubernetesApi,
+    Manifest,
+    RefusedError,
+    UnknownKindError,
+)
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CHILDREN, POD, ResourceKind
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
@@ -91,10 +96,10 @@ class Observed:
         ]
 
     async def refresh(self, api: KubernetesApi) -> None:
-        """Look at everything again.
+        """Look at everything again; a kind whose list is refused stays as it was seen last.
 
         Raises:
-            KubernetesError: the API server does not answer.
+            KubernetesError: the API server does not answer, or refused.
         """
         source = self.identity
         body = await api.get(BALANCED_SOURCE, source.namespace, source.name)
@@ -103,18 +108,24 @@ class Observed:
             self.is_deleted = True
             return
         self._note_body("MODIFIED", body)
+        refusal = None
         for kind in CHILDREN:
             try:
                 found = await api.list(kind, source.namespace, selector=source.selector)
             except UnknownKindError:
                 self.unknown.add(kind)
                 found = []
+            except RefusedError as error:
+                refusal = refusal or error
+                continue
             else:
                 self.unknown.discard(kind)
             self._objects[kind] = {
                 item["metadata"]["name"]: item for item in _owned(found, source, kind)
             }
         self.stopping &= {application["metadata"]["uid"] for application in self.applications}
+        if refusal is not None:
+            raise refusal
 
     def _is_child(self, kind: ResourceKind, manifest: Manifest) -> bool:
         """Whether this is our object, even if its labels or owner reference were just removed.

@@ -31,7 +31,11 @@ from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.urgent import is_paused, is_suspended
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.resources.kinds import CONFIG_MAP, ResourceKind
+from balanced_source_operator.resources.kinds import (
+    CONFIG_MAP,
+    PAUSED_ANNOTATION,
+    ResourceKind,
+)
 from balanced_source_operator.resources.reader_pods import reader_selector
 from balanced_source_operator.runtime.announcer import Announcer
 from balanced_source_operator.runtime.audience import SourceMoment
@@ -244,17 +248,22 @@ class SourceRuntime:
         body = self._observed.body
         if is_stopped := is_suspended(body.get("spec")):
             self._decisions = await self._fleet.stop()
+            self._trials.recall(self._stored_status.get("settings"))
         await self._spec.turn(body, self._stored_status)
         if self._desired is not None:
             await self._coordination.turn(self._desired, roll=self._fleet.roll)
         if not is_stopped:
             self._decisions = await self._run_applications()
+        elif self._desired is not None and not self._desired.is_recalled:
+            self._trials.tell(self._desired)
         is_held = is_stopped or is_paused(body) or is_read(self._coordination, self._decision)
         await self._autoscaler.turn(self._desired, self._coordination.report, is_held=is_held)
 
     async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:
-            return self._fleet.look()
+            is_waiting = is_paused(self._observed.body)
+            annotation = f"the annotation {PAUSED_ANNOTATION} is removed"
+            return self._fleet.look(until=annotation if is_waiting else "the spec is valid")
         coordinator = self._coordination.coordinator
         self._trials.recall(self._stored_status.get("settings"))
         effective = self._trials.effective(self._desired)
@@ -266,9 +275,16 @@ class SourceRuntime:
         return decisions
 
     async def _observe(self) -> None:
-        if time.monotonic() - self._refreshed_at >= self._env.settings.resync:
+        if time.monotonic() - self._refreshed_at < self._env.settings.resync:
+            return
+        try:
             await self._observed.refresh(self._env.api)
-            self._refreshed_at = time.monotonic()
+        except RefusedError:
+            # What is known of the applications is enough to stop them.
+            if is_suspended(self._observed.body.get("spec")):
+                self._decisions = await self._fleet.stop()
+            raise
+        self._refreshed_at = time.monotonic()
 
     @property
     def _stored_status(self) -> Mapping[str, Any]:
@@ -341,6 +357,8 @@ class SourceRuntime:
         What is known stays, unless it may have been left half-changed.
         """
         self._refreshed_at = -float("inf")
+        if not is_suspended(self._observed.body.get("spec")):
+            self._decisions = self._fleet.look_after(self._decisions)
         match error:
             case RefusedError():
                 self._log.warning("turn cut off; trying again", error=str(error))

@@ -131,7 +131,7 @@ class Trials:
                 and self._counts(name, names, working=working)
             ):
                 self._give_up(each, settings, patience=patience, now=now)
-        self._tell(desired)
+        self.tell(desired)
         return self._known.refused != refused
 
     @property
@@ -238,7 +238,12 @@ class Trials:
     def _plain(self, settings: ApplicationSettings) -> Any:
         return settings_of(settings.application, conf=settings.conf, uid=self._source.uid)
 
-    def _tell(self, desired: Desired) -> None:
+    def tell(self, desired: Desired) -> None:
+        """Report that the settings of the spec were given up, or clear that.
+
+        Args:
+            desired: by the spec.
+        """
         refused, now = self._known.refused, time.time()
         if refused is None or not self._known.is_refused(
             self._wanted(desired), self._source, now=now
