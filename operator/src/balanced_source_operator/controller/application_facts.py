@@ -58,10 +58,13 @@ def failures_of(application: Manifest) -> int:
     started, ended = status.get("lastSubmissionAttemptTime"), status.get("terminationTime")
     if started and ended and timestamp(ended) - timestamp(started) >= STABLE_AFTER:
         return 1
+    return failures_before(application) + max(1, int(status.get("executionAttempts") or 1))
+
+
+def failures_before(application: Manifest) -> int:
+    """Return how many times in a row those before an application have failed."""
     before = annotation(application, FAILURES_ANNOTATION)
-    return (int(before) if before.isdigit() else 0) + max(
-        1, int(status.get("executionAttempts") or 1)
-    )
+    return int(before) if before.isdigit() else 0
 
 
 def is_made_from(made: str, wanted: str) -> bool:

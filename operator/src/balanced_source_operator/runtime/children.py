@@ -17,6 +17,7 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
 from balanced_source_operator.controller.drain import DRAIN_READERS, drains, replaced
 from balanced_source_operator.controller.ended_hosts import unread
+from balanced_source_operator.controller.failure_row import FailureRow
 from balanced_source_operator.controller.holding import Holding
 from balanced_source_operator.controller.lasting import Lasting
 from balanced_source_operator.controller.restarts import Hold, hold_by_policy
@@ -79,7 +80,7 @@ class Children:
         self._problems = problems
         self._seen = Sightings()
         self._settings = NewestSettings()
-        self._failures = 0
+        self._row = FailureRow()
         self._early_ends: frozenset[str] = frozenset()
         self._holding = Holding()
         self._lasting = Lasting()
@@ -160,7 +161,9 @@ class Children:
             is_done=has_ended and _ends(desired) and not wanted.is_unread,
             is_over=has_ended and decision.problem is None and _is_available_now(desired),
         )
-        self._failures = _failures_in_row(decision, self._failures)
+        settings = f"{wanted.spec_hash} {wanted.nonce}"
+        self._row = self._row.looked(decision, self._applications, settings=settings)
+        decision = replace(decision, failures=self._row.count)
         self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
@@ -424,7 +427,7 @@ class Children:
             secrets=desired.secrets,
             conf=self._conf(desired),
             max_failures=None if drains(host) else desired.spec.restart.max_failures,
-            failures=self._failures,
+            failures=self._row.count,
             connector=desired.source.kind,
             options=desired.reader_options,
             is_bounded=desired.source.boundedness is Boundedness.BOUNDED,
@@ -473,8 +476,3 @@ def _ends(desired: Desired) -> bool:
 def _is_available_now(desired: Desired) -> bool:
     pipeline = desired.spec.application.pipeline
     return pipeline is not None and bool(pipeline.trigger.available_now)
-
-
-def _failures_in_row(decision: Decision, before: int) -> int:
-    """Failures until now; they count until an application runs."""
-    return 0 if decision.state is ApplicationState.RUNNING else max(decision.failures, before)

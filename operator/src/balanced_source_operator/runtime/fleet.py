@@ -267,7 +267,9 @@ class Fleet:
         for host in dict.fromkeys((*self._present, *decided)):
             seen = self._of(host).look(until="the operator can do its work again")
             before = decided.get(host, seen)
-            found[host] = before if _is_so(before, seen) else seen
+            # What was to be started then was not, and something else may be the cause by now.
+            is_gone = seen.state is ApplicationState.NONE
+            found[host] = before if _is_so(before, seen) and not is_gone else seen
         return found
 
     async def delete_unbound(self) -> None:
