@@ -9,7 +9,6 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import ConnectorError
 from balanced_source.reasons import Reason
 from balanced_source_operator.contract.blame import blamed
-from balanced_source_operator.controller.application import Decision
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
@@ -22,6 +21,7 @@ from balanced_source_operator.controller.autoscaling import (
     words,
 )
 from balanced_source_operator.controller.autoscaling.settings import policy_of
+from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.controller.losses import counted_losses
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
