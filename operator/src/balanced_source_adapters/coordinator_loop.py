@@ -148,6 +148,7 @@ class CoordinatorLoop:
         self._assigned_in: str | None = None
         self._empty_since: float | None = None
         self._undiscovered: frozenset[str] = frozenset()
+        self._has_heard = False
 
     @property
     def problem(self) -> Exception | None:
@@ -165,6 +166,14 @@ class CoordinatorLoop:
         read on.
         """
         return self._problems
+
+    @property
+    def has_heard(self) -> bool:
+        """Whether the report of a host counts in what this object says, for instance in `problems`.
+
+        Before that, the coordinator does not know what the Spark checkpoint holds.
+        """
+        return self._has_heard
 
     @property
     def is_asking(self) -> bool:
@@ -237,6 +246,8 @@ class CoordinatorLoop:
                 is_due = False
                 self._problems = self._found_problems()
                 self._note_empty()
+                # Last: who sees it reads problems that know of the report.
+                self._has_heard |= self.coordinator.state.has_reports
             except StateConflictError as error:
                 log.error(
                     "another process serves this source: the coordinator stops", error=str(error)

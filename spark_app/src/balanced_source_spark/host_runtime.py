@@ -28,7 +28,7 @@ from balanced_source.reason_kinds import reason_fault
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_adapters.problem_log import log_problem
 from balanced_source_spark import checkpoints
-from balanced_source_spark.channels.channel import AssignmentChannel
+from balanced_source_spark.channels.channel import AssignmentChannel, SameProcess
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import CheckpointWatch
 from balanced_source_spark.contract.hooks import WithFormer, newest_settings
@@ -243,7 +243,18 @@ class HostRuntime(HostReporter):
 
     def first_assignment(self, *, timeout: float) -> Assignment:
         """See `NewestAssignment.first`."""
-        return self._seen.first(timeout=timeout, check=self.check_owner)
+        return self._seen.first(timeout=timeout, check=self.check_owner, refusal=self._refusal)
+
+    def _refusal(self) -> str | None:
+        """Why nothing will be assigned.
+
+        While the first report of a query that continues is under way, it may make the reason void.
+        """
+        channel = self._channel
+        is_reporting = self._first is not None
+        if is_reporting and isinstance(channel, SameProcess) and not channel.has_heard:
+            return None
+        return channel.refusal()
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """See `NewestAssignment.wait`."""

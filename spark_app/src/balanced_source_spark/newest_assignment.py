@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from balanced_source.documents.assignment import Assignment
-from balanced_source_spark.channels.channel import AssignmentChannel
-from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.channel import AssignmentChannel, SameProcess
+from balanced_source_spark.channels.errors import NothingAssignedError
 from balanced_source_spark.contract.hooks import NO_SETTINGS, WithFormer
 from balanced_source_spark.why_nothing import is_over, unassigned, undiscovered
 
@@ -59,16 +59,25 @@ class NewestAssignment:
         """Return how readers connect.
 
         Clusters that only former assignments named are still in it: a micro-batch may have been
-        planned before they left.
+        planned before they left. A driver that assigns by itself knows it without an assignment: a
+        replay must not wait for start positions, which the query does not need any more.
 
         Raises:
             ChannelError: no assignment was seen within `timeout` seconds.
         """
+        if isinstance(self._channel, SameProcess) and self.assignment is None:
+            return self._channel.reader_settings
         if self.wait(timeout=timeout) is None:
             raise unassigned(timeout, self._channel)
         return self.joined
 
-    def first(self, *, timeout: float, check: Callable[[], None]) -> Assignment:
+    def first(
+        self,
+        *,
+        timeout: float,
+        check: Callable[[], None],
+        refusal: Callable[[], str | None],
+    ) -> Assignment:
         """Wait for an assignment of the whole source.
 
         For queries that end by themselves and cannot wait for the rest.
@@ -76,10 +85,11 @@ class NewestAssignment:
         Args:
             timeout: seconds.
             check: raises if waiting is in vain.
+            refusal: see `AssignmentChannel.refusal`.
 
         Raises:
-            ChannelError: there is none after `timeout` seconds, or none will come until someone
-                acts.
+            NothingAssignedError: none will come until someone acts.
+            ChannelError: there is none after `timeout` seconds.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -88,8 +98,8 @@ class NewestAssignment:
                 return assignment
             check()
             # Nothing will come until someone acts, so the reason is better than a time-out.
-            if (refusal := self._channel.refusal()) is not None:
-                raise ChannelError(refusal)
+            if (why := refusal()) is not None:
+                raise NothingAssignedError(why)
             if is_over(deadline, self._channel):
                 if assignment is not None:
                     raise undiscovered(assignment.undiscovered, timeout)

@@ -34,7 +34,7 @@ from balanced_source.host.ends import (
 from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.pacing import Pace, paced
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.channels.errors import ChannelError, NothingAssignedError
 from balanced_source_spark.checkpoints import check_owner
 from balanced_source_spark.control import CONTROL
 from balanced_source_spark.expected_splits import ExpectedSplits
@@ -90,14 +90,18 @@ class StreamPlanner(PlannerFigures):
         """Note what there is to read.
 
         Under an operator that waits until the driver has registered, because it may have to list
-        the splits itself.
+        the splits itself. So it does where start positions are refused, for example because
+        retention has passed them: a query that continues does not need them.
         """
-        if self._options.source is None:
+        # Whether the query continues is known only with the first offset that Spark passes.
+        self._is_ending = self._options.source is not None or not self._has_taken_targets()
+
+    def _has_taken_targets(self) -> bool:
+        try:
             self._take_targets()
-        else:
-            # Listing may need this driver, which registers only with the first offset that is
-            # committed.
-            self._is_ending = True
+        except NothingAssignedError:
+            return False
+        return True
 
     def _take_targets(self) -> None:
         assignment = self._runtime.first_assignment(timeout=self._options.start_timeout)

@@ -1,7 +1,7 @@
 """The port between a driver and the program that assigns splits."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from balanced_source.api import Problem, ProblemKey
 from balanced_source.documents.assignment import Assignment
@@ -94,6 +94,22 @@ class Asking(Protocol):
     @property
     def undiscovered(self) -> frozenset[str]:
         """The scopes that have not answered yet."""
+
+
+@runtime_checkable
+class SameProcess(Protocol):
+    """A channel whose assigning side is in this process, and begins before this driver reports."""
+
+    @property
+    def has_heard(self) -> bool:
+        """Whether the assigning side knows what this driver's Spark checkpoint holds.
+
+        Before that it looks for start positions, which a query that continues does not need.
+        """
+
+    @property
+    def reader_settings(self) -> Mapping[str, Any]:
+        """How readers connect, whatever is assigned to them."""
 
 
 @runtime_checkable

@@ -154,6 +154,19 @@ class EmbeddedChannel:
         )
 
     @property
+    def has_heard(self) -> bool:
+        """Whether the coordinator has taken in a report, or cannot: then it says why."""
+        loop = self._loop
+        return loop is not None and (loop.has_heard or loop.problem is not None)
+
+    @property
+    def reader_settings(self) -> Mapping[str, Any]:
+        """How readers connect: a replay needs no answer of any server to be planned."""
+        source = self.coordinator.source
+        with named(source):
+            return source.reader_settings()
+
+    @property
     def is_asking(self) -> bool:
         """Whether a question to the source is under way."""
         return self._loop is not None and self._loop.is_asking
@@ -166,9 +179,14 @@ class EmbeddedChannel:
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return what is wrong now.
 
-        Where there is nothing else to read, those that waiting does not help are fatal.
+        Where there is nothing else to read, those that waiting does not help are fatal. Without the
+        report of the query, refused start positions are no problem: it may not need them.
         """
+        # In this order: problems that are read later know of the report.
+        has_heard = self.has_heard
         found = self._loop.problems if self._loop is not None else {}
+        if not has_heard:
+            found = {key: problem for key, problem in found.items() if not problem.is_fatal}
         # What was assigned in a former part of a hybrid source is read.
         is_waiting = self._loop is not None and self._loop.empty_for > self._confirm
         if self._loop is None or self._loop.has_assigned or not is_waiting:

@@ -110,7 +110,8 @@ OPTIONS: Final = (
         is_embedded=True,
         meaning=(
             '`earliest`, `latest`, or offsets as JSON such as `{"orders":{"0":23,"1":-2}}` (−2'
-            " earliest, −1 latest)."
+            " earliest, −1 latest). A query that continues from its Spark checkpoint ignores all"
+            " options about the start."
         ),
     ),
     Option(

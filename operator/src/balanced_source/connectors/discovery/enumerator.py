@@ -142,10 +142,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         Ask again.
         """
         before, self.transient = self.transient, self.transient.without_look_ups(scopes)
-        for scope in sorted(
-            {call.scope for call in before.look_ups}
-            - {call.scope for call in self.transient.look_ups}
-        ):
+        for scope in sorted(before.looked_at - self.transient.looked_at):
             self._ask(scope, delay=0.0)
 
     def add_splits_back(self, splits: Sequence[SplitT], subtask_id: int) -> None:

@@ -183,9 +183,16 @@ class TransientState:
         """A look-up has ended, in whatever way."""
         return self._with_look_ups(known for known in self.look_ups if known is not call)
 
+    @property
+    def looked_at(self) -> frozenset[str]:
+        """Scopes in which start positions are looked up, or were not found when they were."""
+        return frozenset(call.scope for call in self.look_ups).union(self.unstarted)
+
     def without_look_ups(self, scopes: Collection[str]) -> Self:
-        """The answers to what is looked up in these scopes do not count any more."""
-        return self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
+        """What is looked up in these scopes, or was not found, does not count any more."""
+        kept = self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
+        rest = {s: entry for s, entry in self.unstarted.items() if s not in scopes}
+        return replace(kept, unstarted=rest)
 
     def awaits(self, scope: str, leaving: Collection[SplitId]) -> Self:
         """Splits of the scope were listed that readers have to let go of first.
