@@ -4,10 +4,13 @@ Spark's checkpoint decides where a query continues, so one that was deleted or r
 older copy changes what is delivered. The last report of the former driver shows both.
 """
 
-from balanced_source.api import Problem, SplitId, is_other
+from typing import Any
+
+from balanced_source.api import Problem, Source, SplitId, is_other
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import STATE_DIR, StreamOffset
-from balanced_source.errors import ForeignCheckpointError
+from balanced_source.errors import ForeignCheckpointError, in_short
+from balanced_source.names import split_name
 from balanced_source.reasons import Reason
 
 KEY = ("checkpoint",)
@@ -97,6 +100,36 @@ def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None
         " own. To continue from that checkpoint on purpose, as after a rename, set option"
         f" acceptCheckpointOf to {offset.source}"
     )
+
+
+def check_splits(offset: StreamOffset, source: Source[Any, Any] | None) -> None:
+    """Refuse an offset whose splits were begun with other settings.
+
+    Args:
+        offset: the first one that Spark passes to a process.
+        source: that the driver assigns by itself; None: someone else assigns, and sees to it.
+
+    Raises:
+        ForeignCheckpointError: reading cannot continue with a split.
+    """
+    if source is None:
+        return
+    for split_id in sorted(offset.positions):
+        if why := _why_not(offset, split_id, source):
+            raise ForeignCheckpointError(why)
+
+
+def _why_not(offset: StreamOffset, split_id: SplitId, source: Source[Any, Any]) -> str:
+    position, attributes = offset.positions[split_id], offset.attributes.get(split_id, {})
+    try:
+        split = source.create_split(split_id, position, attributes)
+    except Exception as error:  # noqa: BLE001 - of a connector, about a split that is not its own
+        return (
+            f"the Spark checkpoint of this query holds split {split_name(split_id)}, which is none"
+            f" of connector {source.kind!r} ({in_short(error)}). Set the option connector as"
+            " before, or give the query a checkpointLocation of its own"
+        )
+    return source.why_not_continued(split)
 
 
 def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int]:

@@ -35,7 +35,7 @@ from balanced_source.host.micro_batch import advance, close, is_new, reachable
 from balanced_source.host.pacing import Pace, paced
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError, NothingAssignedError
-from balanced_source_spark.checkpoints import check_owner
+from balanced_source_spark.checkpoints import check_owner, check_splits
 from balanced_source_spark.control import CONTROL
 from balanced_source_spark.expected_splits import ExpectedSplits
 from balanced_source_spark.options import Options
@@ -76,6 +76,7 @@ class StreamPlanner(PlannerFigures):
         self._is_ending = False
         self._is_pulling = False
         self._has_closed = False
+        self._is_checked = False
         self._base = StreamOffset()
         self._confirmed: dict[SplitId, Confirmed] = {}
         self._codec = OffsetCodec()
@@ -246,6 +247,9 @@ class StreamPlanner(PlannerFigures):
             found, owner=self._options.checkpoint_owner, accepted=self._options.accept_checkpoint_of
         )
         self._check_shape(found)
+        if not self._is_checked:
+            self._is_checked = True
+            check_splits(found, self._options.embedded)
         return found
 
     def _check_shape(self, found: StreamOffset) -> None:

@@ -4,8 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from balanced_source.connectors.kafka import EARLIEST, AtOffset, FromTime, PerPartition
+from balanced_source.connectors.kafka import (
+    EARLIEST,
+    LATEST,
+    AtOffset,
+    FromTime,
+    OffsetsInitializer,
+    PerPartition,
+)
+from balanced_source.errors import ForeignCheckpointError
 from balanced_source_spark.channels.errors import NothingAssignedError
+from balanced_source_spark.options import Options, parse_options
 from balanced_source_spark.stream_reader import UNLIMITED
 from support.planned_query import PlannedQuery
 from support.resolving_broker import ResolvingBroker
@@ -113,3 +122,79 @@ def test_a_time_that_no_record_is_at_keeps_only_a_new_query_from_starting(*, is_
     with pytest.raises(NothingAssignedError, match="no record at or after"):
         new.once() if is_once else new.available_now()
     new.close()
+
+
+def at(offset: int) -> OffsetsInitializer:
+    """The end of partition 0; others end at their latest offset."""
+    return PerPartition(listed={("t", 0): AtOffset(offset)}, default=LATEST)
+
+
+def with_ends(query: PlannedQuery | None, ends: OffsetsInitializer | None) -> PlannedQuery:
+    """A new query to these ends, or one that continues with them."""
+    interval = 0.05 if ends is None else None
+    source = kafka_source("c", stopping_offsets=ends, discovery_interval=interval)
+    options = Options(start_timeout=5.0, embedded=source)
+    if query is None:
+        broker = ResolvingBroker()
+        broker.create("c", "t", [0], end=10)
+        return PlannedQuery(source=source, broker=broker, options=options)
+    query.source, query.options = source, options
+    query.broker.ends = dict.fromkeys(query.broker.ends, 20)
+    query.restart()
+    return query
+
+
+OTHER_ENDS = {
+    "a later end": (at(5), at(8), "has offset 5 as the end of c/t/0.* ask for offset 8"),
+    "none any more": (at(5), None, "has offset 5 as the end of c/t/0.* ask for no end"),
+    "one that is new": (None, at(15), "has no end as the end of c/t/0.* ask for offset 15"),
+    "the latest": (None, LATEST, "has no end as the end of c/t/0.* ask for another end"),
+}
+
+
+@pytest.mark.parametrize(("before", "after", "text"), OTHER_ENDS.values(), ids=OTHER_ENDS)
+@pytest.mark.parametrize("is_replay", [True, False], ids=["replay", "no replay"])
+def test_other_ends_than_those_of_the_checkpoint_end_the_query_in_words(
+    before: OffsetsInitializer | None,
+    after: OffsetsInitializer | None,
+    text: str,
+    *,
+    is_replay: bool,
+) -> None:
+    """The splits of the checkpoint keep their ends, so the new ones would silently be ignored."""
+    query = with_ends(None, before)
+    query.trigger_until(lambda: query.records.total() == (10 if before is None else 5), "all")
+    query.committed -= is_replay
+
+    with pytest.raises(ForeignCheckpointError, match=f"{text}.*set endingOffsets as before"):
+        with_ends(query, after).trigger()
+    query.close()
+
+
+@pytest.mark.parametrize("ends", [None, at(5), LATEST], ids=["none", "offset", "latest"])
+def test_a_query_with_the_same_ends_continues(ends: OffsetsInitializer | None) -> None:
+    """The latest offset is that of the first start."""
+    query = with_ends(None, ends)
+    count = 5 if ends == at(5) else 10
+    query.trigger_until(lambda: query.records.total() == count, "all")
+
+    with_ends(query, ends).available_now()
+    query.close()
+
+    assert query.records.total() == (20 if ends is None else count)
+
+
+def test_a_checkpoint_of_another_connector_is_refused_in_words() -> None:
+    query = with_ends(None, None)
+    query.trigger_until(lambda: query.records.total() == 10, "all")
+    files = parse_options({"connector": "files", "path": "/data"}, schema=None)
+    query.planner.stop()
+    query.options = Options(start_timeout=5.0, embedded=files.embedded)
+
+    query.start()
+
+    with pytest.raises(
+        ForeignCheckpointError, match=r"split c/t/0, which is none of connector 'files'"
+    ):
+        query.trigger()
+    query.close()

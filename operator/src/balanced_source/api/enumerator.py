@@ -368,6 +368,15 @@ class Source(ABC, Generic[SplitT, StateT]):
         del split_id
         return isinstance(self, SupportsSplitReassignmentOnRecovery)
 
+    def why_not_continued(self, split: SplitT) -> str:
+        """Return why reading cannot continue with a split of a Spark checkpoint; empty if it can.
+
+        Asked once per process by a query without an operator: nothing but its checkpoint knows the
+        settings under which the split was begun. The text is a sentence that says what to do.
+        """
+        del split
+        return ""
+
     def reader_settings(self) -> Mapping[str, Any]:
         """What readers must know to connect, as JSON without secrets: ``{kind: settings}``.
 

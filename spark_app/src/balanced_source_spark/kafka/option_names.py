@@ -143,7 +143,7 @@ OPTIONS: Final = (
         is_embedded=True,
         meaning=(
             "As `startingOffsets`. A streaming query with an end is bounded: it ends when"
-            " everything has been read."
+            " everything has been read. The end cannot be changed while the Spark checkpoint stays."
         ),
     ),
     Option(

@@ -153,6 +153,9 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             part=part.name, split=part.source.create_split(tuple(rest), position, attributes)
         )
 
+    def why_not_continued(self, split: HybridSplit) -> str:
+        return self.parts[self.index_of(split.part)].source.why_not_continued(split.split)
+
     def encode_state(self, state: HybridState) -> Any:
         source = self.parts[self.index_of(state.part)].source
         looks = {"looks": state.looks.to_json()} if state.looks.known else {}

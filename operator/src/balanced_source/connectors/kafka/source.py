@@ -44,6 +44,7 @@ from balanced_source.connectors.kafka.offsets import (
 )
 from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
+from balanced_source.connectors.kafka.stops import other_end
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
@@ -212,6 +213,13 @@ class KafkaSource(
         self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]
     ) -> KafkaPartitionSplit:
         return split_of(split_id, position, attributes)
+
+    def why_not_continued(self, split: KafkaPartitionSplit) -> str:
+        """Compare the end of a partition with what is asked for now, as far as it is a number."""
+        cluster = self._find(split.cluster)
+        if cluster is None or not self.subscribes(split.split_id):
+            return ""  # it leaves
+        return other_end(split, cluster.stopping_offsets or self.stopping_offsets)
 
     def reader_settings(self) -> Mapping[str, Any]:
         settings = KafkaReaderSettings(
