@@ -114,6 +114,14 @@ def test_only_the_very_look_up_that_was_made_is_answered() -> None:
     assert state.without_look_ups({"d"}) is state
 
 
+def test_a_look_up_that_failed_is_forgotten_with_its_scope() -> None:
+    state = TransientState().lacks("c", DiscoveryError("gone")).looks_up(look_up("gone", B))
+
+    assert state.looked_at == {"c", "gone"}
+    assert state.without_look_ups({"c"}).looked_at == {"gone"}
+    assert state.without_look_ups({"c"}).unstarted == {}
+
+
 def test_a_scope_is_settled_when_every_listed_split_has_a_start() -> None:
     state = TransientState().looks_up(look_up("c", A))
     assert not state.is_settled("c")

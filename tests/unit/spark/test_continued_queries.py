@@ -10,6 +10,7 @@ from balanced_source.connectors.kafka import (
     AtOffset,
     FromTime,
     OffsetsInitializer,
+    OnDataLoss,
     PerPartition,
 )
 from balanced_source.errors import ForeignCheckpointError
@@ -197,4 +198,35 @@ def test_a_checkpoint_of_another_connector_is_refused_in_words() -> None:
         ForeignCheckpointError, match=r"split c/t/0, which is none of connector 'files'"
     ):
         query.trigger()
+    query.close()
+
+
+@pytest.mark.parametrize("topic", ["t", "u"], ids=["the same topic", "another topic"])
+def test_a_topic_that_appears_while_a_query_without_splits_is_down_is_read_from_its_start(
+    topic: str,
+) -> None:
+    """All topics were deleted: the epoch alone shows that the query saw the first discovery."""
+    broker = ResolvingBroker()
+    broker.create("c", "t", [0], end=10)
+    broker.topic_ids = {("c", "t"): "first"}
+    source = kafka_source(
+        "c",
+        starting_offsets=LATEST,
+        discovery_interval=0.05,
+        on_data_loss=OnDataLoss.CONTINUE,
+    )
+    query = PlannedQuery(source=source, broker=broker)
+    query.trigger_until(lambda: bool(query.last.positions), "the topic")
+    broker.delete([("c", "t", 0)])
+    query.trigger_until(lambda: not query.last.positions, "the topic to leave")
+    for number in (3, 4, 5):  # what has left is retained for an epoch or two
+        query.channel.rescale(number)
+        query.trigger_until(lambda n=number: query.last.parallelism == n, "the epoch")  # type: ignore[misc]
+    assert not query.last.retained
+    query.planner.stop()
+    broker.topic_ids = {("c", "t"): "second", ("c", "u"): "third"}
+    broker.create("c", topic, [0], end=5)
+
+    query.start()
+    query.trigger_until(lambda: query.records.total() == 5, "the new topic")
     query.close()

@@ -34,6 +34,8 @@ class ReaderInfo(Generic[SplitT]):
             return; someone else may have read on since.
         is_first_report: whether the state knows nothing of the reader's past: its host registers
             for the first time, or the state was lost or is an older copy.
+        has_adopted: whether its host has adopted an assignment before. It may hold no split any
+            more.
     """
 
     subtask_id: int
@@ -41,6 +43,7 @@ class ReaderInfo(Generic[SplitT]):
     reported_splits: tuple[SplitT, ...] = ()
     retained_splits: tuple[SplitT, ...] = ()
     is_first_report: bool = False
+    has_adopted: bool = False
 
 
 # Without slots: Python 3.11 cannot make a frozen class with slots as `SplitsAssignment[…](…)`.

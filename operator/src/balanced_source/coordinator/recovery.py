@@ -383,6 +383,7 @@ def _readers(
                 reported_splits=tuple(read.get(subtask, ())),
                 retained_splits=tuple(kept.get(subtask, ())),
                 is_first_report=_is_first(state, name),
+                has_adopted=report.epoch > 0,
             )
     # No reader of such a host can report for it. Another one does, or its positions would be lost.
     if readers and (

@@ -3,7 +3,7 @@
 Positions that the enumerator continues from.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
@@ -140,7 +140,7 @@ def _seen(
 
 def without_guesses(
     state: DiscoveryState[SplitT],
-    readers: Iterable[ReaderInfo[SplitT]],
+    readers: Collection[ReaderInfo[SplitT]],
     guessed: Container[SplitId],
     source: SplitDiscovery[SplitT],
 ) -> tuple[DiscoveryState[SplitT], frozenset[SplitId]]:
@@ -155,7 +155,7 @@ def without_guesses(
         The state, and the splits that were dropped from it without being reported.
     """
     reported = {s.split_id: s for r in readers for s in (*r.retained_splits, *r.reported_splits)}
-    held = frozenset(source.scope_of(s) for s in reported)
+    held = scopes_held(readers, source)
 
     def is_wrong(split: SplitT) -> bool:
         found = reported.get(split.split_id)
@@ -184,13 +184,15 @@ def scopes_held(
 ) -> frozenset[str]:
     """A reader that holds splits of a scope has seen its first discovery.
 
-    What is found there now is new.
+    What is found there now is new. So it is in the only scope of a source whose readers have
+    adopted an assignment and hold nothing any more: all of its splits have left since.
     """
-    return frozenset(
-        source.scope_of(s.split_id)
-        for r in readers
-        for s in (*r.reported_splits, *r.retained_splits)
+    known, scopes = tuple(readers), frozenset(source.scopes())
+    held = frozenset(
+        source.scope_of(s.split_id) for r in known for s in (*r.reported_splits, *r.retained_splits)
     )
+    has_seen_one = not held and len(scopes) == 1 and any(r.has_adopted for r in known)
+    return scopes if has_seen_one else held
 
 
 def _further(one: SplitT, other: SplitT) -> SplitT:

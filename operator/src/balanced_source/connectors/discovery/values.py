@@ -192,7 +192,7 @@ class TransientState:
         """What is looked up in these scopes, or was not found, does not count any more."""
         kept = self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
         rest = {s: entry for s, entry in self.unstarted.items() if s not in scopes}
-        return replace(kept, unstarted=rest)
+        return kept if rest == kept.unstarted else replace(kept, unstarted=rest)
 
     def awaits(self, scope: str, leaving: Collection[SplitId]) -> Self:
         """Splits of the scope were listed that readers have to let go of first.
