@@ -174,7 +174,8 @@ class Aligner:
                 is_before = record is not None and record.offset <= positions[split_id]
                 (low if is_before else high)[split_id] = middle[split_id]
         self._last_seen |= {s: mark for s, mark in low.items() if mark >= 0}
-        return min((low[s] for s in low if positions[s] < ends[s]), default=0) - 1
+        # The first record may lie beyond the position, as in a compacted log. None is older than 0.
+        return max(-1, min((low[s] for s in low if positions[s] < ends[s]), default=0) - 1)
 
     def _following(
         self, splits: Mapping[SplitId, int], aligned: int

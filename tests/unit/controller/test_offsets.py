@@ -179,3 +179,16 @@ def _example(kind: StartingOffsetsType | StopType) -> dict[str, Any]:
         "Specific": {"offsets": {"t": {"0": 5}}},
     }
     return {"type": kind.value, **more.get(kind.value, {})}
+
+
+STOPS_AT_THE_START = [
+    {"type": "Specific", "offsets": {"t": {"0": 5, "1": -2}}},
+    {"type": "Latest", "topics": [{"topic": "t", "type": "Specific", "offsets": {"t": {"0": -2}}}]},
+]
+
+
+@pytest.mark.parametrize("offsets", STOPS_AT_THE_START, ids=["source", "topic"])
+def test_reading_cannot_end_at_the_earliest_offset(offsets: dict[str, Any]) -> None:
+    """Nothing would be read, without a word."""
+    with pytest.raises(InvalidSpecError, match=r"cannot end at −2.*or −1 for the latest"):
+        source(stoppingOffsets=offsets)

@@ -490,3 +490,11 @@ def test_a_partition_without_an_answer_to_a_time_is_an_error(client: ClusterClie
         client.at_times({A: 60, B: 60})
     offsets.answers = {A: at(0), B: at(-1)}
     assert client.at_times({A: 60, B: 60}) == {A: 0}
+
+
+def test_no_time_is_before_0_because_brokers_take_it_for_an_end(client: ClusterClient) -> None:
+    offsets: Any = Offsets({A: at(5)})
+    client._offsets = offsets
+    client.at_times({A: -1})
+    client.records_from({A: -2})
+    assert offsets.wanted == [{A: 0}, {A: 0}]

@@ -117,7 +117,9 @@ def test_listed_offsets_without_reset_refuse_the_unlisted(lookup: FakeLookup) ->
 
 def test_a_moment_without_a_record_can_be_refused(lookup: FakeLookup) -> None:
     with pytest.raises(
-        RefusedDiscoveryError, match=r"no record at or after 1950 ms for c/a/0, c/b/0"
+        RefusedDiscoveryError,
+        match=r"no record at or after 1950 ms for c/a/0, c/b/0.*as an option"
+        r" startingOffsetsByTimestampStrategy to latest",
     ) as caught:
         resolve_start(FromTime(1950, None), ALL, lookup)
 

@@ -292,3 +292,30 @@ def test_alignment_of_a_source_without_event_times_is_refused(
     raw = {"connector": "files", "path": str(tmp_path), "alignmentmaxdrift": "5m"}
     with pytest.raises(InvalidSpecError, match="alignmentMaxDrift: connector 'files' does not"):
         StreamPlanner(parse_options(raw, is_batch=is_batch))
+
+
+@pytest.mark.parametrize("first", [0, 5], ids=["a whole log", "a compacted log"])
+def test_a_log_whose_first_record_is_beyond_the_position_is_aligned(first: int) -> None:
+    """Compaction leaves offsets without records, also at the beginning of a log.
+
+    Negative times are none: brokers answer −1 with the end of a log, and all would be read.
+    """
+    asked: list[int] = []
+
+    def ask(_scope: str, millis: Mapping[SplitId, int]) -> Mapping[SplitId, RecordTime | None]:
+        asked.extend(millis.values())
+        steps = {A: 1000, B: 60_000}
+        found = {s: max(first, -(-(moment - START) // steps[s])) for s, moment in millis.items()}
+        return {
+            s: RecordTime(offset=offset, time=START + offset * steps[s]) if offset < 100 else None
+            for s, offset in found.items()
+        }
+
+    made = Aligner(ask, max_drift=10_000, idle_timeout=30, clock=Clock())
+    positions = {A: 0, B: 0}
+    for _ in range(3):
+        positions = made.cap(positions, {A: 100, B: 100})
+
+    assert min(asked) >= 0
+    assert positions[A] < 60
+    assert positions[B] <= first + 1

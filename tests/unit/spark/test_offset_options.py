@@ -118,3 +118,37 @@ def test_a_message_names_the_option_that_was_given(which: str) -> None:
     assert given_as({}, which) == f"{which}Offsets"
     by_time = {f"{which}offsetsbytimestamp": "{}"}
     assert given_as(by_time, which) == f"{which}OffsetsByTimestamp"
+
+
+NO_NUMBERS = {
+    "half an offset": ("startingoffsets", '{"t":{"0":23.5}}', "expected earliest, latest or"),
+    "a truth value": ("startingoffsets", '{"t":{"0":true}}', "expected earliest, latest or"),
+    "depth": ("startingoffsets", "[" * 100_000, "expected earliest, latest or"),
+    "an offset below -2": ("startingoffsets", '{"t":{"0":-3}}', "-3 is not an offset: .* −2"),
+    "-1 as a time": ("startingtimestamp", "-1", "expected milliseconds since the epoch"),
+    "-2 as times": ("startingoffsetsbytimestamp", '{"t":{"0":-2}}', "expected milliseconds"),
+    "microseconds": ("startingtimestamp", "1700000000000000", "expected milliseconds"),
+}
+
+
+@pytest.mark.parametrize(("option", "value", "text"), NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_what_only_looks_like_an_offset_or_a_time_is_rejected(
+    option: str, value: str, text: str
+) -> None:
+    """Brokers take −1 and −2 for the ends of a partition, also where a time is expected."""
+    with pytest.raises(InvalidSpecError, match=text):
+        starting_offsets({option: value}, default="latest")
+
+
+@pytest.mark.parametrize("offset", [-2, -3])
+def test_an_end_with_which_nothing_would_be_read_is_rejected(offset: int) -> None:
+    with pytest.raises(
+        InvalidSpecError, match=f"{offset} is not an offset: .*or −1 for the latest"
+    ):
+        ending_offsets({"endingoffsets": f'{{"t":{{"0":{offset}}}}}'})
+
+
+def test_offsets_may_be_written_as_text() -> None:
+    start = starting_offsets({"startingoffsets": '{"t":{"0":"23"}}'}, default="latest")
+
+    assert start.wishes("t", 0) == (AtOffset(23),)

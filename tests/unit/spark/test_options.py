@@ -90,6 +90,9 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
         ({**BROKER, "subscribe": "a", "host": ""}, "option host: "),
         ({**BROKER, "assign": "[]"}, "topic"),
         ({**BROKER, "assign": '{"a":[-1]}'}, "begin at 0"),
+        ({**BROKER, "assign": '{"a":"12"}'}, "option assign: expected"),
+        ({**BROKER, "assign": '{"a":{"0":5}}'}, "option assign: expected"),
+        ({**BROKER, "assign": '{"a":[true]}'}, "option assign: expected"),
     ],
 )
 def test_wrong_options_are_named(options: dict[str, str], says: str) -> None:
@@ -318,3 +321,12 @@ def test_columns_are_those_of_spark_unless_others_are_chosen() -> None:
     assert read_options({"columns": "value, key"}).columns == ("value", "key")
     assert read_options({}).prefetch == PREFETCH
     assert read_options({"prefetchbytes": "7"}).prefetch == 7
+
+
+def test_a_batch_query_that_starts_at_latest_is_rejected() -> None:
+    """It would read nothing, without a word; Spark's own source rejects it, too."""
+    options = {**BROKER, "subscribe": "a", "startingOffsets": "latest"}
+
+    with pytest.raises(InvalidSpecError, match=r"startingOffsets: a batch query .* read nothing"):
+        parse_options(options, is_batch=True)
+    assert parse_options(options).embedded is not None

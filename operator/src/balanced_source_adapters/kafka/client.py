@@ -170,7 +170,7 @@ class ClusterClient:
 
         A partition that does not answer is an error: no record would be an answer.
         """
-        answers = self._answers(millis)
+        answers = self._answers(_times(millis))
         if silent := sorted(millis.keys() - answers.keys()):
             raise unanswered(self._cluster, silent)
         return {s: offset for s, offset in answers.items() if offset >= 0}
@@ -180,7 +180,7 @@ class ClusterClient:
 
         None if there is none, left out if unknown.
         """
-        listed = self._listed(millis)
+        listed = self._listed(_times(millis))
         if listed.errors and not listed.answers:
             raise self._errors.unanswered(listed)
         answers = listed.answers.items()
@@ -245,6 +245,16 @@ class ClusterClient:
             # Everything answers: what a connection has complained about is over.
             self._notes.complaint = None
         return listed
+
+
+def _times(millis: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
+    """Return moments as the protocol takes them: negative numbers mean ends of a partition there.
+
+    No record is older than 0.
+    """
+    if all(moment >= 0 for moment in millis.values()):
+        return millis
+    return {split_id: max(0, moment) for split_id, moment in millis.items()}
 
 
 def _epoch(answer: int | None) -> int | None:

@@ -16,7 +16,7 @@ from balanced_source.connectors.kafka import (
     PerTopic,
     wish_of,
 )
-from balanced_source.connectors.kafka.offsets import Wish
+from balanced_source.connectors.kafka.offsets import EARLIEST_OFFSET, Wish
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.kafka.spec import offsets as spec
 
@@ -59,12 +59,24 @@ def to_stop(chosen: spec.StoppingOffsets | None, *, field: str) -> OffsetsInitia
     """
     if chosen is None:
         return None
+    for item in (chosen, *chosen.topics):
+        _check_ends(item, field)
     general = _initializer(chosen, unlisted=Anchor.LATEST, field=field)
     topics = {
         item.topic: _initializer(item, unlisted=Anchor.LATEST, field=f"{field}.topics[{index}]")
         for index, item in enumerate(chosen.topics)
     }
     return PerTopic(topics=topics, default=general) if topics else general
+
+
+def _check_ends(chosen: spec.StopChoice, field: str) -> None:
+    """Reject ends with which nothing would be read, without a word."""
+    for topic, numbers in (chosen.offsets or {}).items():
+        if EARLIEST_OFFSET in numbers.values():
+            raise InvalidSpecError(
+                "reading cannot end at −2, the earliest offset: set another, or −1 for the latest",
+                field=f"{field}.offsets.{topic}",
+            )
 
 
 def _initializer(

@@ -20,11 +20,16 @@ from balanced_source.connectors.kafka import (
     PerPartition,
     wish_of,
 )
+from balanced_source.connectors.kafka.offsets import EARLIEST_OFFSET
 from balanced_source.names import shown
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice
+from balanced_source_spark.kafka.partition_json import whole
 
 _ANCHORS: Final = {"earliest": EARLIEST, "latest": LATEST}
+
+_LAST_MILLIS: Final = 253_402_300_799_999
+"""The end of the year 9999, as in the custom resource."""
 
 
 def starting_offsets(options: Mapping[str, str], *, default: str) -> OffsetsInitializer:
@@ -74,29 +79,55 @@ def _offsets(
     options: Mapping[str, str], which: str, *, default: str, reset: Anchor | None
 ) -> OffsetsInitializer:
     if moment := options.get(f"{which}timestamp"):
-        return FromTime(_whole(moment, f"{which}Timestamp"), reset=reset)
+        name = f"{which}Timestamp"
+        return FromTime(_checked_time(_whole(moment, name), name), reset=reset)
     last = LATEST if which == "ending" else EARLIEST
     if listed := options.get(f"{which}offsetsbytimestamp"):
         name = f"{which}OffsetsByTimestamp"
-        return PerPartition(listed=_listed(listed, AtTime, name), default=last, reset=reset)
+        times = _listed(listed, lambda n: AtTime(_checked_time(n, name)), name)
+        return PerPartition(listed=times, default=last, reset=reset)
     value = options.get(f"{which}offsets", default)
     if (anchor := _ANCHORS.get(value.lower())) is not None:
         return anchor
-    return PerPartition(listed=_listed(value, wish_of, f"{which}Offsets"), default=last)
+    name = f"{which}Offsets"
+    offsets = _listed(value, lambda n: wish_of(_checked_offset(n, which, name)), name)
+    return PerPartition(listed=offsets, default=last)
 
 
 def _listed(text: str, wish: Callable[[int], Any], name: str) -> dict[tuple[str, int], Any]:
     try:
-        read: dict[str, dict[str, int]] = json.loads(text)
-        listed = {
-            (topic, int(p)): wish(int(n)) for topic, ps in read.items() for p, n in ps.items()
-        }
-    except (ValueError, AttributeError, TypeError) as error:
+        read = json.loads(text)
+        listed = [
+            (str(topic), whole(partition), whole(n))
+            for topic, numbers in read.items()
+            for partition, n in numbers.items()
+        ]
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         expected = 'expected earliest, latest or {"topic":{"0":23}}'
         raise rejected(name, f"{expected}, not {shown(text)}") from error
-    if negative := [f"{topic}/{p}" for topic, p in listed if p < 0]:
+    if negative := [f"{topic}/{p}" for topic, p, _ in listed if p < 0]:
         raise rejected(name, f"{negative[0]} is not a partition: numbers of partitions begin at 0")
-    return listed
+    return {(topic, partition): wish(n) for topic, partition, n in listed}
+
+
+def _checked_time(millis: int, name: str) -> int:
+    """Reject what is no time: brokers take −1 and −2 for the ends of a partition."""
+    if not 0 <= millis <= _LAST_MILLIS:
+        raise rejected(
+            name,
+            f"expected milliseconds since the epoch, from 0 to {_LAST_MILLIS}, not {millis}",
+        )
+    return millis
+
+
+def _checked_offset(offset: int, which: str, name: str) -> int:
+    """Reject negative numbers without a meaning, with which nothing would be read."""
+    if offset >= EARLIEST_OFFSET and not (which == "ending" and offset == EARLIEST_OFFSET):
+        return offset
+    known = (
+        "−1 for the latest" if which == "ending" else "−2 for the earliest and −1 for the latest"
+    )
+    raise rejected(name, f"{offset} is not an offset: set one from 0 on, or {known}")
 
 
 def check_subscribed(

@@ -38,6 +38,7 @@ from balanced_source_spark.kafka.offset_options import (
     given_as,
     starting_offsets,
 )
+from balanced_source_spark.kafka.partition_json import partitions_of
 from balanced_source_spark.kafka.settings import PREFETCH
 
 
@@ -91,6 +92,7 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
             options,
             subscriber,
             default="earliest" if choices.is_batch or choices.is_part else "latest",
+            is_batch=choices.is_batch,
         ),
         stopping_offsets=_stop(options, subscriber) or (LATEST if choices.is_batch else None),
         assigner=choices.assigner,
@@ -103,9 +105,15 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
 
 
 def _start(
-    options: Mapping[str, str], subscriber: KafkaSubscriber, *, default: str
+    options: Mapping[str, str], subscriber: KafkaSubscriber, *, default: str, is_batch: bool
 ) -> OffsetsInitializer:
     start = starting_offsets(options, default=default)
+    if is_batch and start == LATEST:
+        raise rejected(
+            "startingOffsets",
+            "a batch query that starts at latest would read nothing: set earliest, offsets as JSON"
+            " or startingTimestamp",
+        )
     check_subscribed(start, subscriber, given_as(options, "starting"))
     return start
 
@@ -176,9 +184,11 @@ def _partitions(value: str) -> frozenset[tuple[str, int]]:
     try:
         listed: Any = json.loads(value)
         found = frozenset(
-            (str(topic), int(p)) for topic, partitions in listed.items() for p in partitions
+            (str(topic), partition)
+            for topic, partitions in listed.items()
+            for partition in partitions_of(partitions)
         )
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise rejected("assign", f'expected {{"topic":[0,1]}}, not {shown(value)}') from error
     if not found or min(partition for _, partition in found) < 0:
         raise rejected(

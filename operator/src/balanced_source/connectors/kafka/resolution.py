@@ -279,8 +279,11 @@ def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
     shown = first_of([*map(split_name, names)], _SHOWN)
+    is_time = reason == KafkaReason.NO_OFFSET_FOR_TIMESTAMP
+    as_option = " (as an option startingOffsetsByTimestampStrategy to latest)" if is_time else ""
     return RefusedDiscoveryError(
-        f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest",
+        f"{option}: no {what} for {shown}, and no reset: set {option}.reset to Earliest or Latest"
+        f"{as_option}",
         scope=KafkaSplitId.of(names[0]).cluster,
         reason=reason,
     )
