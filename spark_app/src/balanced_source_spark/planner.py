@@ -31,7 +31,14 @@ from balanced_source.host.ends import (
     look,
     with_confirmed,
 )
-from balanced_source.host.micro_batch import advance, close, is_new, reachable
+from balanced_source.host.micro_batch import (
+    advance,
+    can_grow,
+    close,
+    is_new,
+    reachable,
+    within_stops,
+)
 from balanced_source.host.pacing import Pace, paced
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError, NothingAssignedError
@@ -176,6 +183,8 @@ class StreamPlanner(PlannerFigures):
         base = self._based_on(begin)
         if base is None:
             return start
+        if self._targets:
+            self._targets = within_stops(self._targets, base)
         base, seen = self._looked(base)
         ends = seen.ends
         end = self._advanced(base, seen)
@@ -382,10 +391,25 @@ class StreamPlanner(PlannerFigures):
         free = reachable(base, ends, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, Pace(free))
-        positions = self._hooks.admit(
-            held, self._aligned(held, free), may_wait=self._targets is None
-        )
+        positions = self._limited(base, held, free)
         return self._ended(base, seen, self._paced(base, positions))
+
+    def _limited(
+        self, base: StreamOffset, held: Mapping[SplitId, int], free: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, int]:
+        """How far limits and the alignment let splits be read.
+
+        Nothing is waited for that never comes: where every split is at its stop, too few records
+        are all that there are. What waits for slower splits is available all the same, or limits
+        and the alignment would wait for each other.
+        """
+        aligned = self._aligned(held, free)
+        may_wait = self._targets is None and can_grow(base, free)
+        if may_wait and aligned not in (free, held):
+            may_wait = False
+            if self._hooks.admit(held, free, may_wait=True) == held:
+                return held
+        return self._hooks.admit(held, aligned, may_wait=may_wait)
 
     def _aligned(
         self, held: Mapping[SplitId, int], free: Mapping[SplitId, int]
