@@ -168,3 +168,14 @@ def test_the_consumer_of_a_sample_is_closed_whatever_happens(
     with pytest.raises(LookupError):
         sampled({"fails": True}, ORDERS, 7)
     assert Consumer.made[-1].is_closed
+
+
+def test_headers_that_the_client_cannot_read_do_not_count() -> None:
+    """They would end the query of a source that is limited in bytes."""
+
+    def headers() -> Any:
+        raise SystemError("returned a result with an exception set")
+
+    read: Any = SimpleNamespace(key=lambda: b"k", value=lambda: b"value", headers=headers)
+
+    assert size_of(read) == 6

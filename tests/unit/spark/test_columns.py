@@ -1,12 +1,17 @@
 """The reference reader's rows, and the choice of columns."""
 
+from types import SimpleNamespace
+
 import pytest
+from confluent_kafka import Message
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.kafka import columns
 from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.columns import TYPES, arrow_schema, record_batch
 from balanced_source_spark.kafka.names import COLUMNS, PLAIN
 from balanced_source_spark.kafka.schema import spark_schema
+from balanced_source_spark.kafka.settings import UnreadableHeadersError
 from balanced_source_spark.options import parse_options
 from support.messages import message
 
@@ -58,3 +63,23 @@ def test_columns_are_chosen_in_the_given_order() -> None:
 def test_a_wrong_choice_of_columns_is_named(value: str) -> None:
     with pytest.raises(InvalidSpecError, match=r"option columns"):
         parse_options({**EMBEDDED, "columns": value})
+
+
+def test_headers_that_the_client_cannot_read_end_the_task_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Keys of headers are bytes to Kafka. The client raises, once, if they are not UTF-8."""
+    errors = iter([SystemError("returned a result with an exception set")])
+
+    def headers(read: Message) -> None:
+        if read.offset() == 8 and (error := next(errors, None)) is not None:
+            raise error
+
+    monkeypatch.setattr(columns, "Message", SimpleNamespace(headers=headers))
+    chunk = Chunk([message(offset=7), message(offset=8)])
+
+    with pytest.raises(
+        UnreadableHeadersError,
+        match=r"topic t, partition 0, offset 8: .* not UTF-8.*Use the native reader",
+    ):
+        record_batch(chunk, cluster="c", columns=("offset", "headers"))

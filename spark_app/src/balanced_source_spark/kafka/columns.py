@@ -11,6 +11,7 @@ from pyarrow import compute
 
 from balanced_source_spark.kafka.chunk import Chunk
 from balanced_source_spark.kafka.names import PLAIN
+from balanced_source_spark.kafka.settings import NO_TEXT, UnreadableHeadersError
 
 _MICROS_PER_MILLI: Final = 1000
 
@@ -81,13 +82,26 @@ def _bytes(accessor: Callable[[Message], Any]) -> _Maker:
 
 
 def _headers(chunk: Chunk) -> pa.Array:
-    found: list[Any] = chunk.each(Message.headers)
+    found: list[Any] = []
+    try:
+        found.extend(map(Message.headers, chunk.messages))
+    except NO_TEXT as error:
+        # The message itself does not raise again: it has given its headers away.
+        raise UnreadableHeadersError(_unreadable(chunk.messages[len(found)])) from error
     return pa.array(
         [
             [{"key": key, "value": value} for key, value in headers] if headers else None
             for headers in found
         ],
         TYPES["headers"],
+    )
+
+
+def _unreadable(bad: Message) -> str:
+    return (
+        f"topic {bad.topic()}, partition {bad.partition()}, offset {bad.offset()}: the key of a"
+        " header is not UTF-8, which Kafka's Python client cannot read. Use the native reader"
+        " (option reader), which replaces the invalid bytes, or leave out the column headers"
     )
 
 

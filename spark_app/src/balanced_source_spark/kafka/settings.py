@@ -53,6 +53,10 @@ FORCED: Final[Mapping[str, Any]] = {
 """What exact ranges depend on."""
 
 
+NO_TEXT: Final = (SystemError, UnicodeDecodeError)
+"""What Kafka's Python client raises for headers whose keys are not UTF-8."""
+
+
 def bounds(splits: int, prefetch: int, *, queue_per_split: bool) -> dict[str, int]:
     """Settings that keep what one consumer has fetched ahead within `prefetch` bytes.
 
@@ -87,6 +91,10 @@ class LogRewrittenError(OffsetsLostError):
 
 class ReadRefusedError(BalancedSourceError):
     """The broker refuses to be read, for a reason that waiting does not mend, e.g. a password."""
+
+
+class UnreadableHeadersError(BalancedSourceError):
+    """The client cannot return the headers of a record."""
 
 
 class ReadStalledError(BalancedSourceError):
