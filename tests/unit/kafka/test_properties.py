@@ -54,7 +54,10 @@ def test_certificates_outside_of_public_folders_are_rejected(path: str) -> None:
     [
         ({}, True),
         ({"isolation.level": "read_committed"}, True),
+        ({"isolation.level": "READ_COMMITTED"}, True),
+        ({"isolation.level": " Read_Committed"}, True),
         ({"isolation.level": "read_uncommitted"}, False),
+        ({"isolation.level": "READ_UNCOMMITTED"}, False),
     ],
 )
 def test_records_of_open_transactions_are_held_back_unless_the_user_wants_them(

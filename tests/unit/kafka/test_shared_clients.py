@@ -17,10 +17,14 @@ class Client:
     """Stands for a `ClusterClient`."""
 
     made: list[Mapping[str, Any]] = []
+    levels: list[bool] = []
 
-    def __init__(self, cluster: str, config: Mapping[str, Any], **_: Any) -> None:
+    def __init__(
+        self, cluster: str, config: Mapping[str, Any], *, is_read_committed: bool, **_: Any
+    ) -> None:
         self.cluster = cluster
         Client.made.append(config)
+        Client.levels.append(is_read_committed)
 
     def tend(self) -> None:
         """Nothing is queued."""
@@ -39,7 +43,7 @@ class Secrets:
 @pytest.fixture(autouse=True)
 def _clients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ClusterClient", Client)
-    Client.made = []
+    Client.made, Client.levels = [], []
 
 
 def cluster(name: str = "main", server: str = "broker:9092", **changes: Any) -> KafkaCluster:
@@ -124,3 +128,13 @@ def test_the_operator_shares_clients_among_all_sources_and_a_driver_shares_none(
             connector.executor(Secrets(), caller=caller, client_id="a")
     one, two, driver = (found._client(cluster()) for found in made)
     assert (one is two, one is driver) == (True, False)
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "READ_COMMITTED"])
+def test_planning_takes_the_isolation_level_from_where_readers_take_it(level: str) -> None:
+    """Ends of other records than those that are read would hold tasks up, or leave records out."""
+    made = KafkaAdmin(Secrets(**{"isolation.level": level}), client_id="driver")
+
+    made._client(secured())
+
+    assert Client.levels == [level == "READ_COMMITTED"]

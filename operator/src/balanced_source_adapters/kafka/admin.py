@@ -25,6 +25,7 @@ from balanced_source.connectors.kafka import (
     resolve_start,
     resolve_stop,
 )
+from balanced_source.connectors.kafka.cluster import is_committed
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, are_continued, doubtful
@@ -65,10 +66,11 @@ class SharedClients:
         self, cluster: KafkaCluster, config: Mapping[str, Any], *, has_statistics: bool
     ) -> ClusterClient:
         """Return the client for these properties; it is made if no one has one."""
-        is_committed = cluster.is_read_committed
+        # Of all properties, as readers have them: a Secret or an environment variable may say it.
+        is_read_committed = is_committed(config)
         key = (
             cluster.name,
-            is_committed,
+            is_read_committed,
             has_statistics,
             # With the values of Secrets: no one gets a client that has someone else's credentials.
             tuple(sorted((k, repr(v)) for k, v in config.items())),
@@ -79,7 +81,7 @@ class SharedClients:
                 client = self._clients[key] = ClusterClient(
                     cluster.name,
                     config,
-                    is_read_committed=is_committed,
+                    is_read_committed=is_read_committed,
                     has_statistics=has_statistics,
                 )
             return client

@@ -18,6 +18,15 @@ BROKERS: Final = rf"^ *{_BROKER}( *, *{_BROKER})* *$"
 _BROKERS: Final = re.compile(BROKERS[:-1] + r"\Z")
 
 
+def is_committed(properties: Mapping[str, Any]) -> bool:
+    """Return whether a client with these properties reads committed records only.
+
+    librdkafka ignores the case of such values, and spaces before them.
+    """
+    level = str(properties.get("isolation.level", READ_COMMITTED))
+    return level.strip().lower() == READ_COMMITTED
+
+
 def is_brokers(text: str) -> bool:
     """Return whether the text is ``host:port``, or several of them separated by commas."""
     return _BROKERS.match(text) is not None
@@ -49,7 +58,7 @@ class KafkaCluster:
     @property
     def is_read_committed(self) -> bool:
         """Whether records of open transactions are held back; librdkafka's default."""
-        return self.properties.get("isolation.level", READ_COMMITTED) == READ_COMMITTED
+        return is_committed(self.properties)
 
     def to_json(self) -> Json:
         """For readers: how to connect."""
