@@ -89,12 +89,26 @@ def request_parallelism(folder: Path, parallelism: int) -> None:
     Raises:
         RescaleError: there is no such control folder on this machine.
     """
-    if not folder.name.startswith(_PREFIX) or not folder.is_dir():
+    try:
+        _write(_checked(folder), f"{parallelism}\n")
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise RescaleError(
             f"the folder {folder} of the query is not on this machine: call rescale where Spark's"
             " driver runs"
-        )
-    new = folder / f".{PARALLELISM}.{os.getpid()}"
-    new.write_text(f"{parallelism}\n", encoding="utf-8")
+        ) from error
+
+
+def _checked(folder: Path) -> Path:
+    # A request from another machine must not write into any folder of this one.
+    if not folder.name.startswith(_PREFIX):
+        raise FileNotFoundError(folder)
+    return folder
+
+
+def _write(folder: Path, text: str) -> None:
+    # A file of its own, because several threads may ask at once.
+    handle, name = tempfile.mkstemp(prefix=f".{PARALLELISM}.", dir=folder)
+    with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is open already
+        file.write(text)
     # By rename: the planner must not read half a number.
-    new.replace(folder / PARALLELISM)
+    Path(name).replace(folder / PARALLELISM)

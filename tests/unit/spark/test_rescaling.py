@@ -16,7 +16,7 @@ from balanced_source_spark import rescale
 from balanced_source_spark.channels.channel import Rescalable
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
-from balanced_source_spark.control import MOST, PARALLELISM, Control
+from balanced_source_spark.control import MOST, PARALLELISM, Control, request_parallelism
 from balanced_source_spark.rescaling import RescaleError
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
@@ -226,3 +226,33 @@ def test_the_planner_follows_its_program_before_and_after_a_restart() -> None:
             planned.restart()
     finally:
         planned.close()
+
+
+def test_two_threads_of_a_program_may_rescale_at_once(
+    control: Control, wanted: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second one asks while the first one has written its number, and not put it in place."""
+    put, others = Path.replace, iter([7])
+
+    def replace(self: Path, target: Path) -> Path:
+        if (other := next(others, None)) is not None:
+            request_parallelism(control.folder, other)
+        return put(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    request_parallelism(control.folder, 5)
+    control.look()
+
+    assert wanted == [5]
+    assert [path.name for path in control.folder.iterdir()] == [PARALLELISM]
+
+
+def test_a_folder_that_goes_while_it_is_written_to_is_told_of_as_one_that_is_gone(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replace(_: Path, target: Path) -> Path:
+        raise FileNotFoundError(target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(RescaleError, match="of the query is not on this machine"):
+        request_parallelism(control.folder, 5)
