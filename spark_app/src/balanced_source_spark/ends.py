@@ -139,6 +139,11 @@ class Ends:
         return frozenset().union(*whole, *parts)
 
     @property
+    def known(self) -> Mapping[SplitId, SplitEnd]:
+        """What was heard last, also of splits that are gone; no question is asked."""
+        return self._known
+
+    @property
     def mute(self) -> frozenset[SplitId]:
         """Those of `silent` that may exist: their cluster has not just answered without them."""
         return self.silent - self._absent.keys()

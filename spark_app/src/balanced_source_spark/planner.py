@@ -29,6 +29,7 @@ from balanced_source.host.ends import (
     Look,
     confirmed,
     look,
+    unread_rests,
     with_confirmed,
 )
 from balanced_source.host.micro_batch import (
@@ -183,6 +184,7 @@ class StreamPlanner(PlannerFigures):
         base = self._based_on(begin)
         if base is None:
             return start
+        self._tell_left(begin, base)
         if self._targets:
             self._targets = within_stops(self._targets, base)
         base, seen = self._looked(base)
@@ -204,6 +206,25 @@ class StreamPlanner(PlannerFigures):
         if self._is_pulling:
             return start
         return start if (closing := self._closing(begin)) is None else self._signed(closing)
+
+    def _tell_left(self, begin: StreamOffset, base: StreamOffset) -> None:
+        """Tell of splits that leave with records that were there and were not read.
+
+        Only where this driver assigns by itself: what leaves there was deleted.
+        """
+        if base.epoch == begin.epoch or self._options.embedded is None:
+            return
+        left = begin.positions.keys() - base.positions.keys()
+        if rests := unread_rests(begin, self._ends.known, left):
+            self._hooks.note_look(begin, Look(deleted=rests))
+
+    def _with_rests(self, base: StreamOffset, seen: Look) -> Look:
+        """What hooks are told: also of deleted splits that discovery has not noticed yet."""
+        gone = self._ends.deleted.intersection(base.positions)
+        if not gone or self._options.embedded is None:
+            return seen
+        rests = unread_rests(base, self._ends.known, gone)
+        return replace(seen, deleted={**seen.deleted, **rests})
 
     def _based_on(self, delivered: StreamOffset) -> StreamOffset | None:
         """Where the next micro-batch begins, with everything up to `delivered` committed.
@@ -369,7 +390,7 @@ class StreamPlanner(PlannerFigures):
             self._confirmed = {**self._confirmed, **confirmed(base, known)}
             seen = look(base, known, deleted=self._ends.deleted)
             self._short_splits.note(base, seen)
-            self._hooks.note_look(base, seen)
+            self._hooks.note_look(base, self._with_rests(base, seen))
             if self._targets is None or not (
                 awaited := seen.awaited(
                     base, self._targets, heard=known.keys(), mute=self._ends.mute

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import Problem, ProblemKey
+from balanced_source.api import STOP, Problem, ProblemKey
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FatalProblemError
@@ -13,7 +13,7 @@ from balanced_source.host.ends import Look
 from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 
 A, B, OTHER = ("c", "t", 0), ("c", "t", 1), ("d", "u", 0)
-BASE = StreamOffset(positions={A: 5, B: 7, OTHER: None})
+BASE = StreamOffset(positions={A: 5, B: 7, OTHER: None}, attributes={A: {STOP: 9}, B: {STOP: 9}})
 FAIL = KafkaReaderSettings(
     clusters={"c": KafkaCluster(name="c", bootstrap_servers="b:9092")},
     on_data_loss=OnDataLoss.FAIL,

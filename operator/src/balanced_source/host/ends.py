@@ -289,6 +289,27 @@ def look(
     )
 
 
+def unread_rests(
+    base: StreamOffset, known: Mapping[SplitId, SplitEnd], deleted: Collection[SplitId]
+) -> dict[SplitId, int]:
+    """Returns where deleted splits ended that had unread records and no stop, as far as is known.
+
+    Args:
+        base: offset up to which they were read.
+        known: last answers about them.
+        deleted: splits of `base` that do not exist any more.
+    """
+    found: dict[SplitId, int] = {}
+    for split_id in deleted:
+        answer, attributes = known.get(split_id), base.attributes.get(split_id, _NO_ATTRIBUTES)
+        # An answer of another split by that id says nothing of the one that was read.
+        if answer is None or STOP in attributes or answer.identity != attributes.get(IDENTITY):
+            continue
+        if answer.end > (base.positions[split_id] or 0):
+            found[split_id] = answer.end
+    return found
+
+
 class _LookSoFar:
     """What a look has found so far."""
 

@@ -6,7 +6,7 @@ Tasks skip it, see `skipping`.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
-from balanced_source.api import Problem, ProblemKey, SplitId
+from balanced_source.api import STOP, Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import (
     Gap,
     KafkaCluster,
@@ -18,6 +18,7 @@ from balanced_source.connectors.kafka import (
     log_truncated,
     topic_deleted,
     topic_recreated,
+    topic_vanished,
 )
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
@@ -111,6 +112,7 @@ _MAKERS: Final = {
     "recreated": topic_recreated,
     "truncated": log_truncated,
     "deleted": topic_deleted,
+    "vanished": topic_vanished,
 }
 
 
@@ -138,10 +140,12 @@ class LossProblems:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to
                 report it.
         """
+        ending = {s for s in seen.deleted if STOP in base.attributes.get(s, {})}
         gone = {
             **_by_topic("recreated", seen.recreated),
             **_by_topic("truncated", seen.cuts),
-            **_by_topic("deleted", seen.deleted),
+            **_by_topic("deleted", ending),
+            **_by_topic("vanished", seen.deleted.keys() - ending),
         }
         policy = settings.on_data_loss
         for key in [

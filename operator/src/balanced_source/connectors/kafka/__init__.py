@@ -12,6 +12,7 @@ from balanced_source.connectors.kafka.data_loss import (
     log_truncated,
     topic_deleted,
     topic_recreated,
+    topic_vanished,
 )
 from balanced_source.connectors.kafka.java_properties import translated
 from balanced_source.connectors.kafka.limits import ReadLimits, admit
@@ -105,6 +106,7 @@ __all__ = [
     "resolve_stop",
     "topic_deleted",
     "topic_recreated",
+    "topic_vanished",
     "translated",
     "wish_of",
     "with_former",

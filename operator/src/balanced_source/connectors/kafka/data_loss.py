@@ -178,6 +178,20 @@ def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
     )
 
 
+def topic_vanished(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+    """Returns the problem of a topic of a query without an end, deleted before it was read."""
+    return _by_policy(
+        policy,
+        KafkaReason.TOPIC_RECREATED,
+        cluster,
+        f"topic {topic} was deleted before it was read to its end. Unread records are gone:"
+        f" {listed(gaps)}",
+        stopped="The query ends, so that someone decides",
+        consent="to continue without them",
+        consented="Reading continues without them",
+    )
+
+
 def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     return _by_policy(
