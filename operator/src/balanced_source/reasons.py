@@ -432,7 +432,7 @@ class Reason(ExplainedReason):
     SPLITS_DROPPED = (
         "SplitsDropped",
         ReasonKind.EVENT,
-        "A lost reader had splits that are not subscribed any more.",
+        "A reader that was lost, or a Spark checkpoint, has splits that are not subscribed.",
     )
     RETENTION_ENDED = (
         "RetentionEnded",

@@ -12,6 +12,7 @@ from balanced_source.connectors.kafka import (
     OffsetsInitializer,
     OnDataLoss,
     PerPartition,
+    TopicList,
 )
 from balanced_source.errors import ForeignCheckpointError
 from balanced_source_spark.channels.errors import NothingAssignedError
@@ -230,3 +231,27 @@ def test_a_topic_that_appears_while_a_query_without_splits_is_down_is_read_from_
     query.start()
     query.trigger_until(lambda: query.records.total() == 5, "the new topic")
     query.close()
+
+
+def test_positions_of_a_topic_that_is_not_subscribed_any_more_are_dropped_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing but the checkpoint knows them; subscribed again, the topic is read once more."""
+    broker = ResolvingBroker()
+    for topic in ("t", "u"):
+        broker.create("c", topic, [0], end=10)
+    query = PlannedQuery(source=kafka_source("c", discovery_interval=0.05), broker=broker)
+    query.trigger_until(lambda: query.records.total() == 20, "both topics")
+    only = kafka_source("c", subscriber=TopicList(("t",)), discovery_interval=0.05)
+    query.source = only
+
+    query.restart()
+    query.trigger_until(
+        lambda: query.last.positions.keys() == {("c", "t", 0)}, "the other to leave"
+    )
+    query.close()
+
+    warning = (
+        "1 splits that were read are not subscribed any more: c/u/0. Their positions are dropped"
+    )
+    assert capsys.readouterr().out.count(warning) == 1

@@ -19,6 +19,7 @@ from balanced_source.connectors.discovery.gone import (
 )
 from balanced_source.connectors.discovery.placing import PlacingEnumerator
 from balanced_source.connectors.discovery.reported import (
+    forget_unwanted,
     scopes_held,
     take_reported,
     without_guesses,
@@ -105,7 +106,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
-        self.context.forget_splits(unwanted)
+        forget_unwanted(self.context, unwanted)
         self._confirm((self.state.unassigned.keys() - waiting) & listed)
         self._set_retention_alarm()
         # At the end: all reports must be taken in before anything is given out.

@@ -7,9 +7,10 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from balanced_source.api import ReaderInfo, SplitId, is_other
+from balanced_source.api import ReaderInfo, SplitEnumeratorContext, SplitId, is_other
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT
+from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT, some
+from balanced_source.reasons import Reason
 
 
 @dataclass(slots=True, kw_only=True)
@@ -119,6 +120,18 @@ def take_reported(
         discovered=state.discovered | _seen(readers, source, taken.retained),
     )
     return after, taken.unwanted
+
+
+def forget_unwanted(context: SplitEnumeratorContext[SplitT], split_ids: Sequence[SplitId]) -> None:
+    """Forget the positions of reported splits that the user does not want now, and say so."""
+    context.forget_splits(split_ids)
+    if split_ids:
+        text = (
+            f"{len(split_ids)} splits that were read are not subscribed any more:"
+            f" {some(sorted(split_ids))}. Their positions are dropped: if they are subscribed"
+            " again, they are read from their beginning"
+        )
+        context.report(Reason.SPLITS_DROPPED, text, warning=True)
 
 
 def _seen(
