@@ -15,15 +15,13 @@ from typing import Final
 from balanced_source.errors import BalancedSourceError
 from balanced_source.names import shown
 from balanced_source_adapters.lazy_log import get_logger
+from balanced_source_spark.option_names import MOST_READERS
 
 CONTROL: Final = "control"
 """Key of the folder in the `latestOffset` of a query's progress."""
 
 PARALLELISM: Final = "parallelism"
 """File that holds the wanted number of readers."""
-
-MOST: Final = 10_000
-"""Readers; a larger number is a slip of the finger."""
 
 _PREFIX: Final = "balanced-source-"
 """The name of each control folder begins with it."""
@@ -70,9 +68,11 @@ class Control:
         if text == self._seen:
             return
         self._seen = text
-        if _NUMBER.fullmatch(text) is None or int(text) > MOST:
+        if _NUMBER.fullmatch(text) is None or int(text) > MOST_READERS:
             log.warning(
-                "rescale ignored: expected a number of readers from 1", found=shown(text), most=MOST
+                "rescale ignored: expected a number of readers from 1",
+                found=shown(text),
+                most=MOST_READERS,
             )
             return
         log.info("rescaled", parallelism=int(text))

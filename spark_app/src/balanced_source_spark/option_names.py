@@ -9,6 +9,9 @@ _READ: Final = "What is read"
 _BATCHES: Final = "Micro-batches"
 _RUNS: Final = "How it runs"
 
+MOST_READERS: Final = 10_000
+"""A larger number of readers is a slip of the finger."""
+
 OPTIONS: Final = (
     Option(
         name="source",
@@ -76,7 +79,7 @@ OPTIONS: Final = (
         group=_ASSIGNS,
         default="`1`",
         is_embedded=True,
-        meaning="Number of readers, if the driver assigns by itself.",
+        meaning="Number of readers, at most 10,000, if the driver assigns by itself.",
     ),
     Option(
         name="stateDir",

@@ -42,7 +42,7 @@ from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
 from balanced_source_spark.journal_options import JournalOptions, journal_options
-from balanced_source_spark.option_names import OPTIONS
+from balanced_source_spark.option_names import MOST_READERS, OPTIONS
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""
@@ -200,7 +200,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         uid=options.get("uid", ""),
         assignment_dir=Path(folder) if folder else None,
         embedded=own.source,
-        parallelism=number(options, "parallelism", 1, least=1),
+        parallelism=number(options, "parallelism", 1, least=1, most=MOST_READERS),
         host=_host(options),
         former_hosts=_former_hosts(options),
         connector=connector,

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
-from balanced_source_spark.control import CONTROL, MOST, RescaleError, request_parallelism
+from balanced_source_spark.control import CONTROL, RescaleError, request_parallelism
+from balanced_source_spark.option_names import MOST_READERS
 
 __all__ = ["RescaleError", "rescale"]
 
@@ -66,9 +67,9 @@ def _check(query: Any, parallelism: object) -> None:
         raise InvalidSpecError(
             f"expected a whole number of readers, not {_quoted(parallelism)}", field="parallelism"
         )
-    if not 1 <= int(parallelism) <= MOST:
+    if not 1 <= int(parallelism) <= MOST_READERS:
         raise InvalidSpecError(
-            f"expected 1 to {MOST} readers, not {parallelism}", field="parallelism"
+            f"expected 1 to {MOST_READERS} readers, not {parallelism}", field="parallelism"
         )
 
 

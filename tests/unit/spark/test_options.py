@@ -87,6 +87,10 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
         ),
         ({**BROKER, "subscribe": "a", "startingOffsets": "middle"}, "earliest, latest or"),
         ({**BROKER, "subscribe": "a", "parallelism": "many"}, "a whole number"),
+        (
+            {**BROKER, "subscribe": "a", "parallelism": "10001"},
+            "parallelism: must be at most 10000",
+        ),
         ({**BROKER, "subscribe": "a", "host": ""}, "option host: "),
         ({**BROKER, "assign": "[]"}, "topic"),
         ({**BROKER, "assign": '{"a":[-1]}'}, "begin at 0"),

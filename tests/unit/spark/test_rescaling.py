@@ -16,7 +16,8 @@ from balanced_source_spark import rescale
 from balanced_source_spark.channels.channel import Rescalable
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
-from balanced_source_spark.control import MOST, PARALLELISM, Control, request_parallelism
+from balanced_source_spark.control import PARALLELISM, Control, request_parallelism
+from balanced_source_spark.option_names import MOST_READERS
 from balanced_source_spark.rescaling import RescaleError
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
@@ -53,7 +54,7 @@ def test_the_planner_gets_the_requested_number_of_readers(
     assert control.folder.stat().st_mode & 0o077 == 0, "others could rescale the query"
 
 
-@pytest.mark.parametrize("text", ["", "many", "0", "-1", str(MOST + 1), "²", "9" * 5000])
+@pytest.mark.parametrize("text", ["", "many", "0", "-1", str(MOST_READERS + 1), "²", "9" * 5000])
 def test_an_invalid_number_of_readers_is_logged_once_and_ignored(
     control: Control, wanted: list[int], text: str
 ) -> None:
@@ -76,10 +77,11 @@ def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(
     assert wanted == [4]
 
 
-@pytest.mark.parametrize("parallelism", [0, -1, MOST + 1])
+@pytest.mark.parametrize("parallelism", [0, -1, MOST_READERS + 1])
 def test_an_invalid_number_is_rejected(parallelism: int) -> None:
     with pytest.raises(
-        InvalidSpecError, match=f"parallelism: expected 1 to {MOST} readers, not {parallelism}"
+        InvalidSpecError,
+        match=f"parallelism: expected 1 to {MOST_READERS} readers, not {parallelism}",
     ):
         rescale(query(), parallelism)
 

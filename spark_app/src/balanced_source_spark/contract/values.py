@@ -11,7 +11,14 @@ from balanced_source_adapters.suggestions import nearest
 from balanced_source_spark.contract.option_table import rejected
 
 
-def number(options: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
+def number(
+    options: Mapping[str, str],
+    name: str,
+    default: int,
+    *,
+    least: int = 0,
+    most: int | None = None,
+) -> int:
     """Return a whole number.
 
     Args:
@@ -19,9 +26,10 @@ def number(options: Mapping[str, str], name: str, default: int, *, least: int = 
         name: of the option.
         default: the number if the option is not set.
         least: the smallest number that makes sense.
+        most: the largest one; None: any.
 
     Raises:
-        InvalidSpecError: it is none, or too small.
+        InvalidSpecError: it is none, too small or too large.
     """
     value = options.get(name.lower(), str(default))
     try:
@@ -30,6 +38,8 @@ def number(options: Mapping[str, str], name: str, default: int, *, least: int = 
         raise rejected(name, f"expected a whole number, not {shown(value)}") from error
     if found < least:
         raise rejected(name, f"must be at least {least}, not {found}")
+    if most is not None and found > most:
+        raise rejected(name, f"must be at most {most}, not {found}")
     return found
 
 
