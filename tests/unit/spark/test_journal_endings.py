@@ -188,3 +188,16 @@ def test_tasks_learn_from_the_assignment_whether_splits_end(
         )
 
     assert {part.may_end for part in query.partitions(query.committed - 1)} == {may_end}
+
+
+@pytest.mark.parametrize("is_bounded", [True, False])
+def test_a_replay_that_is_planned_before_any_assignment_asks_the_source_whether_splits_end(
+    make: Make, *, is_bounded: bool
+) -> None:
+    source = TapeSource(is_bounded=is_bounded)
+    query = make(source=source)
+    query.trigger_until(lambda: bool(query.records), "the first records")
+    query.planner._options = replace(query.planner._options, embedded=source)
+    query.planner._runtime._seen.assignment = None
+
+    assert {part.may_end for part in query.partitions(query.committed - 1)} == {is_bounded}

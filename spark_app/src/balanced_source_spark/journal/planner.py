@@ -180,8 +180,9 @@ class JournalPlanner(StreamPlanner):
         planned = shares(finish)
         timeout = self._options.start_timeout
         settings = self._runtime.settings(timeout=timeout) if planned else {}
-        assignment = self._runtime.newest_assignment(timeout=0.0)
-        may_end = assignment is None or assignment.has_ending_splits is not False
+        # A replay of a query that assigns by itself is planned before its first assignment.
+        ends = self._runtime.newest_assignment(timeout=0.0) or self._options.embedded
+        may_end = ends is None or ends.has_ending_splits is not False
         # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
         self._runtime.planned(finish)
         self._gate.note(finish.parallelism)
