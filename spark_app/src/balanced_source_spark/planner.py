@@ -457,6 +457,7 @@ class StreamPlanner(PlannerFigures):
             positions,
             self._samples.speeds,
             no_more_splits=assignment.no_more_splits,
+            asked_for=self._hooks.asked_for,
             may_cut=self._hooks.may_cut,
         )
 

@@ -1,6 +1,6 @@
 """Shares by time: a slow reader does not keep the others waiting, and nothing is left forever."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from hypothesis import given
@@ -10,6 +10,8 @@ from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.pacing import TOLERANCE, WAITING, Pace
 from balanced_source.host.pacing import paced as paced_with
+
+AskedFor = Callable[[Collection[SplitId]], Collection[SplitId]]
 
 Held = Mapping[SplitId, tuple[int, int]]
 """Split → its reader and where it stands."""
@@ -36,9 +38,15 @@ def pace(
     *,
     no_more: Collection[int] = (),
     may_cut: bool = True,
+    asked_for: AskedFor = lambda splits: splits,
 ) -> Pace:
     return paced_with(
-        base(held), positions, speeds, no_more_splits=no_more, may_cut=lambda _: may_cut
+        base(held),
+        positions,
+        speeds,
+        no_more_splits=no_more,
+        asked_for=asked_for,
+        may_cut=lambda _: may_cut,
     )
 
 
@@ -94,6 +102,27 @@ def test_at_the_end_idle_readers_take_parts_of_the_remaining_splits() -> None:
     assert pace(ALONE, short, SPEEDS, no_more=range(4)) == Pace(short), "not worth a cut"
 
 
+def test_splits_that_no_one_asked_for_are_read_as_far_as_they_can_be() -> None:
+    """Partitions that follow files: order holds in each, so no other reader takes a part of one."""
+    reached = dict.fromkeys(ALONE, 100)
+
+    for no_more in (range(4), ()):
+        assert pace(ALONE, reached, SPEEDS, no_more=no_more, asked_for=_none) == Pace(reached)
+        assert pace(HELD, WHOLE, SPEEDS, no_more=no_more, asked_for=_none) == Pace(WHOLE)
+
+
+def test_a_split_that_was_asked_for_is_not_cut_beside_one_that_was_not() -> None:
+    reached = dict.fromkeys(ALONE, 100)
+
+    found = pace(ALONE, reached, SPEEDS, no_more=range(4), asked_for=lambda _: [block(6)])
+
+    assert found == Pace(reached)
+
+
+def _none(_: Collection[SplitId]) -> Collection[SplitId]:
+    return ()
+
+
 @given(
     held=st.dictionaries(
         st.builds(block, st.integers(0, 20)),
@@ -115,7 +144,12 @@ def test_no_split_goes_back_or_too_far_and_each_reader_progresses(
     reach = {s: at + data.draw(st.integers(0, 100)) for s, (_, at) in held.items()}
 
     found = paced_with(
-        base(held), reach, speeds, no_more_splits=no_more, may_cut=lambda s: s in cuttable
+        base(held),
+        reach,
+        speeds,
+        no_more_splits=no_more,
+        asked_for=lambda splits: splits,
+        may_cut=lambda s: s in cuttable,
     ).positions
 
     assert found.keys() == reach.keys()
@@ -137,6 +171,7 @@ def test_the_middle_one_of_three_readers_sets_the_time_in_any_order() -> None:
         dict.fromkeys(blocks, 100),
         {0: 10.0, 1: 20.0, 2: 1.0},
         no_more_splits=frozenset(),
+        asked_for=lambda splits: splits,
         may_cut=lambda _: True,
     )
 

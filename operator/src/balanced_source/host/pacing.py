@@ -42,6 +42,7 @@ def paced(
     speeds: Mapping[int, float],
     *,
     no_more_splits: Collection[int],
+    asked_for: Callable[[Collection[SplitId]], Collection[SplitId]],
     may_cut: Callable[[SplitId], bool],
 ) -> Pace:
     """Return what a micro-batch reads, so that all readers take about the same time.
@@ -53,24 +54,29 @@ def paced(
         positions: how far each split could be read, never less than where `base` stands.
         speeds: reader → advance of positions per second.
         no_more_splits: readers that get no further splits.
+        asked_for: returns those of some splits that readers have asked for. Others are read as far
+            as they can be: their owners have to read all of it.
         may_cut: whether a split can be read in parts; one that cannot is read as a whole, unless
             its reader reads another one.
     """
     held = {s: p or 0 for s, p in base.positions.items()}
-    shares: dict[int, list[SplitId]] = {}
-    for split_id, reader in base.owners.items():
-        if positions.get(split_id, 0) > held.get(split_id, 0):
-            shares.setdefault(reader, []).append(split_id)
+    moving = [s for s in base.owners if positions.get(s, 0) > held.get(s, 0)]
+    asked, shares = frozenset(asked_for(moving)), dict[int, list[SplitId]]()
+    for split_id in moving:
+        if split_id in asked:
+            shares.setdefault(base.owners[split_id], []).append(split_id)
+    busy = frozenset(base.owners[s] for s in moving if s not in asked)
     extents = {r: sum(positions[s] - held[s] for s in splits) for r, splits in shares.items()}
     times = {r: extents[r] / speeds[r] for r in shares if speeds.get(r, 0.0) > 0}
     if not shares or len(times) < len(shares):
         return Pace(positions)
-    idle = [reader for reader in base.readers if reader not in shares]
+    idle = [reader for reader in base.readers if reader not in shares and reader not in busy]
     expecting = [reader for reader in idle if reader not in no_more_splits]
     # Readers that have splits may not have asked for more yet, so no one has told them.
     if idle and not expecting:
         is_long = max(times.values()) > WAITING
-        is_cut = is_long and all(may_cut(s) for splits in shares.values() for s in splits)
+        # Whole shares are cut, so a split that no one asked for would be cut as well.
+        is_cut = is_long and not busy and all(map(may_cut, moving))
         # The mean: no reader reads more than that, the idle ones included.
         return Pace(positions, -(-sum(extents.values()) // len(base.readers)) if is_cut else None)
     needed = sorted([*times.values(), *[WAITING] * len(expecting)])

@@ -5,7 +5,7 @@ left out is gone from the Spark checkpoint for good. So a wrong answer ends the 
 silence of the servers, before an offset is logged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -68,6 +68,13 @@ def _check_admitted(arguments: tuple[Any, ...], found: Any) -> None:
             )
 
 
+def _check_asked_for(arguments: tuple[Any, ...], found: Any) -> None:
+    if not isinstance(found, Collection) or isinstance(found, str):
+        raise TypeError(f"it returned a {type(found).__name__}, and a list of splits was expected")
+    if unknown := [s for s in found if s not in arguments[0]]:
+        raise ValueError(f"it returned {shown_value(unknown[0])}, which it was not asked about")
+
+
 def _check_scope(_: tuple[Any, ...], found: object) -> None:
     if not isinstance(found, str):
         raise TypeError(f"it returned {shown_value(found)}: return a text")
@@ -81,6 +88,7 @@ _CHECKS: Final[Mapping[str, Callable[[tuple[Any, ...], Any], None]]] = MappingPr
         "ends": _check_ends,
         "event_times": _check_event_times,
         "admit": _check_admitted,
+        "asked_for": _check_asked_for,
         "scope_of": _check_scope,
     }
 )

@@ -146,6 +146,14 @@ class PlannerHooks(ABC):
         """
         return reachable
 
+    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
+        """Return those of some splits that readers have asked for.
+
+        Asked of sources whose readers ask for splits. A part of a hybrid source may assign its
+        splits by itself, and returns none: each reader reads what it owns, however slow it is.
+        """
+        return split_ids
+
     def may_cut(self, split_id: SplitId) -> bool:
         """Return whether a split can be read in parts, at any position.
 

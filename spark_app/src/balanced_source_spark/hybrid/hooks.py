@@ -85,6 +85,15 @@ class HybridHooks(PlannerHooks):
             found |= _outer(own, name)
         return found
 
+    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
+        found: list[SplitId] = []
+        for name, own in _by_part(split_ids).items():
+            found += ((name, *split_id) for split_id in self._parts[name].asked_for(own))
+        return found
+
+    def may_cut(self, split_id: SplitId) -> bool:
+        return self._parts[str(split_id[0])].may_cut(split_id[1:])
+
     def may_skip(self) -> bool:
         # Splits of all parts are in one micro-batch: the strictest policy counts.
         return all(self._parts[name].may_skip() for name in self._held)

@@ -91,6 +91,9 @@ class KafkaHooks(PlannerHooks):
     ) -> Mapping[SplitId, int]:
         return self._admission.cap(held, reachable, self._settings().limits, may_wait=may_wait)
 
+    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
+        return ()  # partitions are assigned, also where they follow files that readers ask for
+
     def may_skip(self) -> bool:
         return self._settings().on_data_loss is OnDataLoss.CONTINUE
 

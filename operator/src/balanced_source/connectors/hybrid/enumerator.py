@@ -296,9 +296,16 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.part.handle_source_event(
                 subtask_id, SourceEvent(name=event.name, payload=payload.get("payload"))
             )
+            # It may have said that the part ends.
+            self._switch()
 
     def handle_loads(self) -> None:
         self.part.handle_loads()
+        self._switch()
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        self.part.notify_checkpoint_complete(checkpoint_id)
+        self._switch()
 
     # --- splits -----------------------------------------------------------------------------------
 

@@ -1,0 +1,108 @@
+"""A hybrid source hands everything on that it is asked, so that no part keeps a neutral default."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from balanced_source.api import Source, SourceEvent, SplitEnumerator, SplitEnumeratorContext
+from balanced_source.connectors.hybrid import HybridSource, HybridSplitEnumerator
+from balanced_source.connectors.hybrid.context import PartContext
+from balanced_source_spark.contract.half import Query, half_of
+from balanced_source_spark.contract.hooks import PlannerHooks
+from balanced_source_spark.hybrid.half import Reads
+from balanced_source_spark.hybrid.hooks import HybridHooks
+from balanced_source_spark.hybrid.options import PartRead
+from support.hybrid_world import two_parts
+from support.planner_context import CONTEXT
+from unit.hybrid.test_enumerator import enumerator_of
+
+FIRST = two_parts(1, 1).names[0]
+
+
+def asked_of(base: type) -> set[str]:
+    """Return the names of what is asked of an object of a class."""
+    return {name for kind in base.__mro__[:-1] for name in vars(kind) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize(
+    ("base", "own"),
+    [
+        (Source, HybridSource),
+        (SplitEnumerator, HybridSplitEnumerator),
+        (SplitEnumeratorContext, PartContext),
+        (PlannerHooks, HybridHooks),
+    ],
+)
+def test_no_default_answers_for_the_parts(base: type, own: type) -> None:
+    assert asked_of(base) - vars(own).keys() == set()
+
+
+def hooks(*formats: str) -> HybridHooks:
+    """Return the hooks of a source whose parts are files of these formats."""
+    reads: Reads = tuple(
+        PartRead(
+            name=f"files-{number}",
+            kind="files",
+            read=half_of("files").read_options(
+                {"path": "/in", "fileformat": name, "schema": "a STRING"}
+            ),
+        )
+        for number, name in enumerate(formats)
+    )
+    context: Any = replace(CONTEXT, query=Query(client_id="me", read=cast("Any", reads)))
+    return HybridHooks(context)
+
+
+def test_each_part_says_which_of_its_splits_can_be_cut() -> None:
+    """A file that is read as a whole by one reader would be cut for another one in vain."""
+    asked = hooks("json", "binary")
+    path = "/in/a"
+
+    assert asked.may_cut(("files-0", "files", path, 0))
+    assert not asked.may_cut(("files-0", "files", f"{path}.gz", 0))
+    assert not asked.may_cut(("files-1", "files", path, 0))
+
+
+def test_only_splits_that_readers_ask_for_are_shared_out_by_speed() -> None:
+    """What a reader owns has to be read by it, so no other one waits for its next splits."""
+    block, partition = ("files", "files", "/in/a", 0), ("kafka", "main", "orders", 0)
+    asked = hooks("json")
+    asked._parts["kafka"] = half_of("kafka").hooks(CONTEXT)
+    asked._parts["files"] = asked._parts["files-0"]
+
+    assert set(asked.asked_for([block, partition])) == {block}
+
+
+def heard(enumerator: HybridSplitEnumerator, name: str) -> list[Any]:
+    """Return what the present part will be told by a method, after which it has ended."""
+    told: list[Any] = []
+    ended: Any = enumerator.part
+    setattr(ended, name, lambda *arguments: told.append(arguments))
+    ended.is_finished = lambda: bool(told)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("notify_checkpoint_complete", (7,), (7,)),
+        ("handle_loads", (), ()),
+        (
+            "handle_source_event",
+            (0, SourceEvent(name="end", payload={"part": FIRST, "payload": 1})),
+            (0, SourceEvent(name="end", payload=1)),
+        ),
+    ],
+)
+def test_the_next_part_begins_whatever_ends_the_one_before(
+    name: str, arguments: tuple[Any, ...], expected: tuple[Any, ...]
+) -> None:
+    """No other call may follow: a source would stand still without a word."""
+    enumerator = enumerator_of(two_parts(1, 1))
+    told = heard(enumerator, name)
+
+    getattr(enumerator, name)(*arguments)
+
+    assert told == [expected]
+    assert enumerator.stage == enumerator.source.names[1]
