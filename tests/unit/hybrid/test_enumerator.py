@@ -269,6 +269,26 @@ def test_what_readers_hold_of_an_earlier_part_is_read_beside_the_present_one() -
     assert context.state.reclaimed == {unread.split_id}, "a host may have read further"
 
 
+@pytest.mark.parametrize("parts_left", [0, 1])
+def test_what_came_back_of_a_former_part_is_read_before_the_end(parts_left: int) -> None:
+    """Neither does the source end, nor does another part begin, while a reader has it."""
+    lists = [(MeasuredLists(count=1), None)] * (2 + parts_left)
+    source = checked_hybrid(lists, field="parts")
+    enumerator = enumerator_of(
+        source, HybridState(part=source.names[1], state=PullState(is_listed=True))
+    )
+    unread = former(enumerator, 0, at=1)
+    owners, splits = {unread.split_id: 0}, {unread.split_id: unread}
+    context = with_readers(enumerator, owners=owners, splits=splits)
+
+    enumerator.rebalance(RebalanceCause.RESCALE)
+    assert (enumerator.is_finished(), enumerator.stage) == (False, source.names[1])
+
+    enumerator.handle_finished([unread.split_id])
+    assert context.current_assignments() == {}
+    assert (enumerator.is_finished(), enumerator.stage) == (not parts_left, source.names[-1])
+
+
 def test_only_what_readers_did_not_get_is_asked_for_in_the_next_part() -> None:
     enumerator = in_second_part(leftovers=0, pending=2)
     with_readers(enumerator)

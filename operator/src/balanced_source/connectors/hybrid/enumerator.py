@@ -116,13 +116,23 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         return self.part.pending_splits() + len(self.leftovers)
 
     def is_finished(self) -> bool:
-        return self.is_last and not self.leftovers and self.part.is_finished()
+        return self.is_last and self.part.is_finished() and not self._has_leftovers()
+
+    def _has_leftovers(self) -> bool:
+        """Whether splits of former parts are still to be read, by whomever."""
+        if self.leftovers:
+            return True
+        # Splits of a part that is read leave the assignment. Where they stay, nothing comes back:
+        # Spark's checkpoint is as old as the state.
+        former = frozenset(self.source.names[: self.index])
+        owned = () if self.context.keeps_finished else self.context.current_assignments()
+        return any(split_id[0] in former for split_id in owned)
 
     # --- the switch -------------------------------------------------------------------------------
 
     def _switch(self) -> None:
         """Go to the next part when everything of this one is read, and that is committed."""
-        while not self.is_last and not self.leftovers and self.part.is_finished():
+        while not self.is_last and self.part.is_finished() and not self._has_leftovers():
             # Measured while listing, so it covers the files that were taken. Measured now, it would
             # count files that came later and are not read.
             measured = self.source.measured(self.index, self.part.snapshot_state())
