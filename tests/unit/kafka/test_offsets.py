@@ -1,11 +1,16 @@
 """Where reading starts and stops, resolved over made-up logs."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import (
     EARLIEST,
     LATEST,
+    AfterHistory,
     Anchor,
     AtCommit,
     AtOffset,
@@ -91,6 +96,36 @@ def test_every_start_is_a_real_offset(
     Upstream keeps sentinels (−2, −3) for some until the first read.
     """
     assert resolve_start(initializer, ALL, lookup) == want
+
+
+class GrowingLookup(FakeLookup):
+    """A record of a time that was asked for arrives behind each answer about times."""
+
+    def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:
+        answers = super().at_times(millis)
+        for split_id, moment in millis.items():
+            log = self.logs[split_id]
+            self.logs = {**self.logs, split_id: replace(log, times=(*log.times, moment))}
+        return answers
+
+
+@pytest.mark.parametrize("resolve", [resolve_start, resolve_stop])
+@pytest.mark.parametrize(
+    "initializer",
+    [
+        FromTime(9999),
+        PerPartition(listed={("a", 0): AtTime(9999)}, default=LATEST, reset=Anchor.LATEST),
+        AfterHistory(millis=9999, may_lose=True),
+    ],
+)
+def test_a_record_that_comes_while_its_time_is_looked_up_is_behind_the_start(
+    lookup: FakeLookup, initializer: OffsetsInitializer, resolve: Any
+) -> None:
+    """The end of the log may be asked for only before: later it has passed that record."""
+    growing = GrowingLookup(lookup.logs)
+
+    assert resolve(initializer, [A0], growing) == {A0: 10}
+    assert resolve(initializer, [A0], FakeLookup({})) == {}, "it vanished meanwhile"
 
 
 @pytest.mark.scenario("I3", "H10")

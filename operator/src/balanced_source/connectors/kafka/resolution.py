@@ -3,7 +3,7 @@
 Pure except for the look-ups behind a port.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Protocol, assert_never
 
@@ -79,6 +79,7 @@ def resolve_start(
     existing = {
         s: chain for s, chain in chains.items() if s not in exact or (s in first and s in last)
     }
+    last = {**last, **_ends_before_times(existing, lookup, besides=last)}
     return _resolve(existing, lookup, first=first, last=last, option="startingOffsets")
 
 
@@ -90,9 +91,32 @@ def resolve_stop(
     Raises:
         RefusedDiscoveryError: a split has no answer.
     """
-    return _resolve(
-        _chains(initializer, split_ids), lookup, first={}, last={}, option="stoppingOffsets"
-    )
+    chains = _chains(initializer, split_ids)
+    last = _ends_before_times(chains, lookup)
+    return _resolve(chains, lookup, first={}, last=last, option="stoppingOffsets")
+
+
+def _ends_before_times(
+    chains: Chains, lookup: OffsetLookup, *, besides: Container[SplitId] = ()
+) -> Offsets:
+    """Return the ends of partitions that begin there if they have no record of a time or later.
+
+    They are asked for before the times: a record that comes between the two questions would
+    otherwise be before the start, although it is of that time.
+
+    Args:
+        chains: wishes of the partitions.
+        lookup: asks the cluster.
+        besides: partitions whose ends are known.
+    """
+    asked = [s for s, chain in chains.items() if s not in besides and _ends_at(chain, 0)]
+    return lookup.ends(asked, Anchor.LATEST) if asked else {}
+
+
+def _ends_at(wishes: Sequence[Wish], stage: int) -> bool:
+    """Whether the end of a partition counts where no record answers the wish at a stage."""
+    following = wishes[stage + 1 : stage + 2]
+    return isinstance(wishes[stage], AtTime | AfterTime) and following == (Anchor.LATEST,)
 
 
 def _chains(initializer: OffsetsInitializer, split_ids: Iterable[SplitId]) -> Chains:
@@ -115,6 +139,11 @@ def _resolve(
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
         answers |= _after_history(wishes, answers, first, last)
+        answers |= {
+            s: last[s]
+            for s, chain in waiting.items()
+            if s in last and s not in answers and _ends_at(chain, stage)
+        }
         found |= {
             s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))
         }
