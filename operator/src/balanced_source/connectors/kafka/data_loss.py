@@ -131,14 +131,22 @@ def topic_unread(
     )
 
 
-def topic_begun_late(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
+def topic_begun_late(
+    cluster: str,
+    topic: str,
+    topic_id: str | None,
+    gaps: list[Gap],
+    *,
+    is_of_history: bool = False,
+) -> str:
     """Returns what retention may have taken from new partitions of a topic before they were found.
 
     No one knows whether records were there: a topic that is subscribed only now may be old.
     """
     named = f"{topic} (id {topic_id})" if topic_id else topic
+    begin = "where the history ends" if is_of_history else "at offset 0"
     return (
-        f"cluster {cluster}: new partitions of topic {named} did not begin at offset 0 when they"
+        f"cluster {cluster}: new partitions of topic {named} did not begin {begin} when they"
         " were found. Records before that, if any, were deleted before they could be read:"
         f" {listed(gaps)}. If the topic is not older than its subscription, shorten"
         " discovery.interval or lengthen the topic's retention"

@@ -13,7 +13,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeAlias
 
 from balanced_source.api import ANY_SCOPE
@@ -106,6 +106,14 @@ class OffsetsInitializer(ABC):
         A chain that ends without an answer is an error that a user has to see.
         """
 
+    def later(self) -> "OffsetsInitializer":
+        """Return the choice for partitions that are found after the first discovery.
+
+        They belong to what was asked for, and their first records may be older than the discovery
+        that found them.
+        """
+        return EARLIEST
+
 
 @dataclass(frozen=True, slots=True)
 class FromAnchor(OffsetsInitializer):
@@ -188,6 +196,7 @@ class AfterHistory(OffsetsInitializer):
         may_lose: whether reading starts although records behind the history are gone.
         meanings: cluster → topic → id of the topic when the history was begun; empty if there was
             no such topic. What is missing is unknown. What the user says is under `ANY_SCOPE`.
+        is_later: see `later`.
     """
 
     millis: int | None = None
@@ -196,10 +205,29 @@ class AfterHistory(OffsetsInitializer):
     is_foreign: bool = False
     may_lose: bool = False
     meanings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    is_later: bool = False
+
+    def later(self) -> OffsetsInitializer:
+        """Return where partitions start that are found after the first discovery.
+
+        Behind the history only where their topic is known to be the one that the history is of.
+        Any other topic may have been created since the first discovery.
+        """
+        return replace(self, is_later=True) if self.offsets else EARLIEST
+
+    def is_same(self, cluster: str, topic: str, topic_id: str | None) -> bool:
+        """Whether a topic is known to be the one that the history has offsets of."""
+        former = self._former(cluster, topic)
+        if topic not in self.topics or not former or not topic_id or topic_id == NO_TOPIC_ID:
+            return False
+        return as_answered(topic_id) == as_answered(former)
+
+    def _former(self, cluster: str, topic: str) -> str | None:
+        return self.given(topic) or self.meanings.get(cluster, {}).get(topic)
 
     def is_other(self, cluster: str, topic: str, topic_id: str | None) -> bool:
         """Whether a topic is another one than when the history was begun."""
-        former = self.given(topic) or self.meanings.get(cluster, {}).get(topic)
+        former = self._former(cluster, topic)
         # A topic that is created meanwhile is another one only if the history has offsets of it.
         if former is None or not (former or topic in self.topics):
             return False

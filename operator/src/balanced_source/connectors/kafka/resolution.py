@@ -68,10 +68,8 @@ def resolve_start(
             exist.
     """
     chains = _chains(initializer, split_ids)
-    if chains and isinstance(initializer, AfterHistory) and initializer.is_foreign:
-        raise _foreign(sorted(initializer.topics), min(chains))
     if isinstance(initializer, AfterHistory):
-        chains = {**chains, **_recreated(initializer, chains, topic_ids)}
+        chains = {**chains, **_of_history(initializer, chains, topic_ids)}
     # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
@@ -226,6 +224,36 @@ def _after_history(
             case _:
                 pass
     return moved
+
+
+def _of_history(
+    history: AfterHistory, split_ids: Collection[SplitId], topic_ids: Mapping[str, str]
+) -> Chains:
+    """Return the starts of partitions that depend on the ids of their topics.
+
+    Raises:
+        RefusedDiscoveryError: the history is of other topics, and records may not be lost.
+    """
+    if history.is_later:
+        return _found_later(history, split_ids, topic_ids)
+    if split_ids and history.is_foreign:
+        raise _foreign(sorted(history.topics), min(split_ids))
+    return _recreated(history, split_ids, topic_ids)
+
+
+def _found_later(
+    history: AfterHistory, split_ids: Iterable[SplitId], topic_ids: Mapping[str, str]
+) -> Chains:
+    """Return the starts of partitions that are found after the first discovery.
+
+    What retention has taken before them is told, as of all that are found late.
+    """
+    found: dict[SplitId, tuple[Wish, ...]] = {}
+    for s in map(KafkaSplitId.of, split_ids):
+        is_same = history.is_same(s.cluster, s.topic, topic_ids.get(s.topic))
+        first = AfterOffset(history.first_unread(s.topic, s.partition), may_lose=True)
+        found[s] = (first,) if is_same else (Anchor.EARLIEST,)
+    return found
 
 
 def _recreated(

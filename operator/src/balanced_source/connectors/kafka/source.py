@@ -158,15 +158,12 @@ class KafkaSource(
         self, scope: str, split_ids: Collection[SplitId], *, is_first: bool
     ) -> InitializeKafka:
         cluster = self._cluster(scope)
+        start = cluster.starting_offsets or self.starting_offsets
         return InitializeKafka(
             scope=scope,
             split_ids=tuple(split_ids),
             cluster=cluster,
-            # A later partition belongs to what was asked for, and its first records may be older
-            # than the discovery that found it.
-            starting_offsets=(cluster.starting_offsets or self.starting_offsets)
-            if is_first
-            else EARLIEST,
+            starting_offsets=start if is_first else start.later(),
             stopping_offsets=cluster.stopping_offsets or self.stopping_offsets,
         )
 
@@ -178,14 +175,29 @@ class KafkaSource(
         return _first(texts, "more topics were deleted with records that may not have been read")
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
-        # A new partition begins at 0. Otherwise retention may have taken records before it was
-        # found.
-        late = [split for split in splits if split.offset > 0]
+        begins = {split: self._first_unread(split) for split in splits}
         gaps = _by_topic(
-            (split, Gap(partition=split.partition, start=0, end=split.offset)) for split in late
+            (split, Gap(partition=split.partition, start=first, end=split.offset))
+            for split, first in begins.items()
+            if split.offset > first
         )
-        texts = [topic_begun_late(*place, found) for place, found in gaps.items()]
+        texts = [
+            topic_begun_late(*place, found, is_of_history=self._is_of_history(*place))
+            for place, found in gaps.items()
+        ]
         return _first(texts, "more topics did not begin at offset 0 when they were found")
+
+    def _first_unread(self, split: KafkaPartitionSplit) -> int:
+        """Return where a partition that is found late begins if retention took nothing."""
+        start = self.starting_offsets
+        is_known = self._is_of_history(split.cluster, split.topic, split.topic_id)
+        if is_known and isinstance(start, AfterHistory):
+            return start.first_unread(split.topic, split.partition)
+        return 0
+
+    def _is_of_history(self, cluster: str, topic: str, topic_id: str | None) -> bool:
+        start = self.starting_offsets
+        return isinstance(start, AfterHistory) and start.is_same(cluster, topic, topic_id)
 
     def begun_elsewhere(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         if not isinstance(history := self.starting_offsets, AfterHistory):
