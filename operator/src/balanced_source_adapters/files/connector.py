@@ -99,8 +99,11 @@ class Lister:
                 f"the files connector cannot execute a {type(call).__name__}"
             )
         found = self._found(call)
+        # What cannot be measured may be replaced, so it is not kept: the next call lists again.
+        self._rest = (None, ())
         page = self._measured(call, found.page)
-        self._rest = (page.cursor, found.rest)
+        if not page.refusal:
+            self._rest = (page.cursor, found.rest)
         self._news.note(page)
         return page
 
@@ -126,10 +129,12 @@ class Lister:
         files = {split.file.path: split.file for split in page.splits}
         store = store_of(call.store, call.paths, self._secrets)
         try:
-            position = measured(store, files.values(), call.measure)
+            position = measured(
+                store, files.values(), call.measure, position_of(call.cursor), scope=call.scope
+            )
         except MeasureError as error:
             return Page(cursor=call.cursor, refusal=str(error))
-        return with_position(page, position_of(call.cursor).merged(position))
+        return with_position(page, position)
 
 
 def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[File]:

@@ -17,38 +17,68 @@ import pyarrow.parquet as pq
 
 from balanced_source.api import Measure, SwitchPosition
 from balanced_source.connectors.files import File
-from balanced_source.errors import BalancedSourceError, text_of
+from balanced_source.errors import BalancedSourceError, TransientDiscoveryError, text_of
 from balanced_source.names import shown
 from balanced_source_adapters.files.file_store import FileStore
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 _DIVISORS: Final = {"s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
+_NOTHING: Final = SwitchPosition()
 
 
 class MeasureError(BalancedSourceError):
     """A file lacks what is measured; someone has to act."""
 
 
-def measured(store: FileStore, files: Iterable[File], measure: Measure) -> SwitchPosition:
-    """Return the position behind all records of some files. Blocking.
+def measured(
+    store: FileStore,
+    files: Iterable[File],
+    measure: Measure,
+    former: SwitchPosition = _NOTHING,
+    *,
+    scope: str = "",
+) -> SwitchPosition:
+    """Return the position behind all records of some files, and of those before. Blocking.
+
+    Args:
+        store: where they are.
+        files: whose end is measured.
+        measure: what is measured.
+        former: position behind the files before.
+        scope: see `ListFiles.scope`.
 
     Raises:
-        MeasureError: a file is no Parquet file, or has no such column. Names both.
-        OSError: the store does not answer.
+        MeasureError: a file is no Parquet file, or does not say where it ends. Names it.
+        TransientDiscoveryError: the store does not answer, or a file is damaged. Names it.
     """
-    position = SwitchPosition()
+    position, without = former, None
     for file in files:
         try:
             with closing(store.open(file.path)) as opened:
                 file_of_rows = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
                 position = position.merged(_of_file(file_of_rows, measure))
+                without = without or (file.path if file_of_rows.metadata.num_rows else None)
         except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
-            raise MeasureError(
-                f"the end of {file.path} cannot be measured: {text_of(error)}. Correct the names of"
-                " the columns, or give the start of the next part yourself"
+            raise _unmeasured(file.path, text_of(error)) from error
+        except OSError as error:
+            raise TransientDiscoveryError(
+                f"cannot read {file.path}, to measure where the next part starts:"
+                f" {text_of(error).rstrip('.')}. Check that the file is complete and that its store"
+                " can be reached",
+                scope=scope,
             ) from error
+    # As if nothing had been read, the next part would start at its beginning.
+    if without is not None and measure.time is not None and position.time is None:
+        raise _unmeasured(without, f"column {shown(measure.time)} has no value in any record")
     return position
+
+
+def _unmeasured(path: str, why: str) -> MeasureError:
+    return MeasureError(
+        f"the end of {path} cannot be measured: {why.rstrip('.')}. Correct the names of the"
+        " columns, or give the start of the next part yourself"
+    )
 
 
 def _of_file(file: pq.ParquetFile, measure: Measure) -> SwitchPosition:
@@ -109,6 +139,10 @@ def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPositio
     position = SwitchPosition()
     for group in range(file.num_row_groups):
         rows = file.read_row_group(group, columns=[topic, partition, offset])
+        for name in names:
+            # A record of no known partition could be in the next part as well.
+            if missing := rows.column(name).null_count:
+                raise ValueError(f"column {shown(name)} has no value in {missing} records")
         furthest = rows.group_by([topic, partition]).aggregate([(offset, "max")])
         found = {
             (str(row[topic]), int(row[partition])): int(row[f"{offset}_max"]) + 1

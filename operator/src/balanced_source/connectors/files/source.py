@@ -40,6 +40,10 @@ from balanced_source.names import shown
 PAGE: Final = 4096
 """Files of one page at most."""
 
+MEASURED_PAGE: Final = 512
+"""The same where each file is measured: nothing of a page is read before all of it is, and what was
+measured is lost with a driver that dies before."""
+
 WHOLE_EVERY: Final = 100
 """Where names grow, one of this many listings has all files, to find those that came too late."""
 
@@ -292,7 +296,7 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
     found = take(
         Cursor.from_json(call.cursor),
         listed,
-        limit=PAGE,
+        limit=PAGE if call.measure is None else min(PAGE, MEASURED_PAGE),
         late=call.late,
         ends=call.ends,
         extent=extent,
