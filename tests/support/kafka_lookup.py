@@ -17,10 +17,12 @@ class Log:
     Attributes:
         first: offset of its first record.
         times: timestamps of its records, in milliseconds.
+        held: records behind these, of an open transaction.
     """
 
     first: int = 0
     times: Sequence[int] = ()
+    held: int = 0
 
 
 @dataclass
@@ -37,6 +39,12 @@ class FakeLookup:
         known = {s: self.logs[s] for s in split_ids if s in self.logs}
         return {
             s: log.first if is_first else log.first + len(log.times) for s, log in known.items()
+        }
+
+    def high_watermarks(self, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
+        self.questions.append("high watermarks")
+        return {
+            s: end + self.logs[s].held for s, end in self.ends(split_ids, Anchor.LATEST).items()
         }
 
     def at_times(self, millis: Mapping[SplitId, int]) -> dict[SplitId, int]:

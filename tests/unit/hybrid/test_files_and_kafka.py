@@ -1,6 +1,7 @@
 """Files, then Kafka: what is measured of files, where Kafka starts, and what cannot be combined."""
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,16 @@ def test_a_gap_between_history_and_kafka_is_refused(
     """The sentence names the offsets that are gone."""
     with pytest.raises(RefusedDiscoveryError, match=why):
         start(position, log)
+
+
+def test_a_history_may_have_records_of_a_transaction_that_is_still_open() -> None:
+    """Whoever wrote it read uncommitted records, as most programs do."""
+    held = replace(LOG, held=2)
+
+    for offset in (105, 106):
+        assert start(SwitchPosition(offsets={("orders", 0): offset}), held) == offset
+    with pytest.raises(RefusedDiscoveryError, match=r"to offset 107 of .*, which ends at 106"):
+        start(SwitchPosition(offsets={("orders", 0): 107}), held)
 
 
 def test_a_gap_may_be_accepted() -> None:

@@ -40,6 +40,10 @@ class OffsetLookup(Protocol):
         """First offsets, or next ones (what an open transaction holds back is not there yet)."""
         ...
 
+    def high_watermarks(self, split_ids: Collection[SplitId]) -> Offsets:
+        """Next offsets, behind the records of open transactions."""
+        ...
+
     def at_times(self, millis: Mapping[SplitId, int]) -> Offsets:
         """Offsets of the first records at or after the moments."""
         ...
@@ -136,7 +140,7 @@ def _resolve(
         wishes = {s: chain[stage] for s, chain in waiting.items()}
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
-        answers |= _after_history(wishes, answers, first, last)
+        answers |= _after_history(wishes, answers, first, _with_open(wishes, last, lookup))
         answers |= {
             s: last[s]
             for s, chain in waiting.items()
@@ -192,6 +196,17 @@ def _check_exact(
                 scope=KafkaSplitId.of(split_id).cluster,
                 reason=KafkaReason.OFFSET_OUT_OF_RANGE,
             )
+
+
+def _with_open(wishes: Mapping[SplitId, Wish], last: Offsets, lookup: OffsetLookup) -> Offsets:
+    """Return the ends, with open transactions where a history has records of these.
+
+    It was written by a program that does not wait for their end.
+    """
+    ahead = [
+        s for s, w in wishes.items() if isinstance(w, AfterOffset) and w.offset > last.get(s, 0)
+    ]
+    return {**last, **lookup.high_watermarks(ahead)} if ahead else last
 
 
 def _after_history(
