@@ -102,7 +102,15 @@ class PlannerFigures(PlannerParts):
             return  # an idle query asks a hundred times a second
         self._shown_at, self._is_shown_idle = now, is_idle
         plans = self._plan(begin, end)
-        seen = observe(begin, end, self._heard(ends), behind, plans=plans, is_read=is_read)
+        seen = observe(
+            begin,
+            end,
+            self._heard(ends),
+            behind,
+            plans=plans,
+            is_read=is_read,
+            is_whole=self._hooks.are_all_unread(end.positions),
+        )
         aligned = self._alignment.report() if self._alignment is not None else {}
         figures = self._figures(end)
         counted = self._hook_numbers()
@@ -179,6 +187,7 @@ class PlannerFigures(PlannerParts):
             noted.seen.behind,
             plans=noted.seen.plans,
             is_read=noted.seen.is_read,
+            is_whole=noted.seen.is_whole,
         )
         self._pass_on(noted._replace(seen=seen, at=at))
 

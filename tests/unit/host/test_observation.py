@@ -83,6 +83,16 @@ def test_a_lag_that_is_unknown_is_not_0() -> None:
     ]
 
 
+def test_the_lag_is_unknown_while_there_is_more_than_readers_hold() -> None:
+    """That of each reader is known: it is what the reader has to read."""
+    same = offset(a=1, b=1, c=1)
+
+    seen = observe(same, same, {A: 5, B: 1, C: 3}, is_whole=False)
+
+    assert (seen.lag, seen.unread, seen.to_json()["lag"]) == (None, None, None)
+    assert {reader: load.lag for reader, load in seen.readers.items()} == {0: 4, 1: 2}
+
+
 def test_time_behind_is_that_of_the_slowest_split_and_unknown_while_any_is() -> None:
     same = offset(a=1, b=1, c=1)
 

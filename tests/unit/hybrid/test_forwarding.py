@@ -74,6 +74,19 @@ def test_only_splits_that_readers_ask_for_are_shared_out_by_speed() -> None:
     assert set(asked.asked_for([block, partition])) == {block}
 
 
+def test_the_lag_is_unknown_before_the_last_part() -> None:
+    """No one counts the records of a part that has not begun: they are not zero."""
+    asked = hooks("json", "json")
+    first, last = ("files-0", "files", "/in/a", 0), ("files-1", "files", "/in/a", 0)
+
+    assert not asked.are_all_unread([first])
+    assert not asked.are_all_unread([first, last])
+    assert not asked.are_all_unread([]), "one part is read, and the next one has not begun"
+    assert asked.are_all_unread([last])
+    asked._parts["files-1"] = hooks("json", "json")
+    assert not asked.are_all_unread([last]), "the part decides"
+
+
 def heard(enumerator: HybridSplitEnumerator, name: str) -> list[Any]:
     """Return what the present part will be told by a method, after which it has ended."""
     told: list[Any] = []

@@ -63,6 +63,7 @@ class Observation:
             instead.
         plans: what each reader reads in this micro-batch.
         is_read: whether that is delivered already.
+        is_whole: whether all that is unread is of these splits.
     """
 
     epoch: int = 0
@@ -72,11 +73,12 @@ class Observation:
     behind: Mapping[SplitId, int | None] = field(default_factory=dict)
     plans: Sequence[ReaderPlan] = ()
     is_read: bool = False
+    is_whole: bool = True
 
     @property
     def lag(self) -> int | None:
         """Of all splits; None while that of any is unknown."""
-        return total(self.lags.values())
+        return total(self.lags.values()) if self.is_whole else None
 
     @property
     def unread(self) -> int | None:
@@ -177,6 +179,7 @@ def observe(
     *,
     plans: Sequence[ReaderPlan] | None = None,
     is_read: bool = False,
+    is_whole: bool = True,
 ) -> Observation:
     """What the micro-batch from `begin` to `end` means for each reader.
 
@@ -188,6 +191,7 @@ def observe(
         plans: of the micro-batch, where it was planned already.
         is_read: whether it is delivered already, as for sources with a journal, whose micro-batches
             are known only then.
+        is_whole: see `Observation`.
     """
     # An end that is older than the position, such as one of a slow answer, is no negative lag.
     lags = {
@@ -215,6 +219,7 @@ def observe(
         behind=behind or {},
         plans=plans,
         is_read=is_read,
+        is_whole=is_whole,
     )
 
 

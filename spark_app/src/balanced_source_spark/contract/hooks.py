@@ -154,6 +154,15 @@ class PlannerHooks(ABC):
         """
         return split_ids
 
+    def are_all_unread(self, split_ids: Collection[SplitId]) -> bool:
+        """Return whether nothing is unread but what is of these splits, all that readers hold.
+
+        False leaves the lag of the source unknown: later parts of a hybrid source may have any
+        number of records.
+        """
+        del split_ids
+        return True
+
     def may_cut(self, split_id: SplitId) -> bool:
         """Return whether a split can be read in parts, at any position.
 

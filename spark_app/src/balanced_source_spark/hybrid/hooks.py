@@ -91,6 +91,11 @@ class HybridHooks(PlannerHooks):
             found += ((name, *split_id) for split_id in self._parts[name].asked_for(own))
         return found
 
+    def are_all_unread(self, split_ids: Collection[SplitId]) -> bool:
+        *_, last = self._parts
+        found = _by_part(split_ids)
+        return found.keys() == {last} and self._parts[last].are_all_unread(found[last])
+
     def may_cut(self, split_id: SplitId) -> bool:
         return self._parts[str(split_id[0])].may_cut(split_id[1:])
 
