@@ -411,3 +411,19 @@ def test_the_last_part_may_be_endless() -> None:
 
     assert source.boundedness is Boundedness.CONTINUOUS_UNBOUNDED
     assert two_parts(1, 1).boundedness is Boundedness.BOUNDED
+
+
+def test_two_parts_of_one_name_are_refused() -> None:
+    """Splits of one would be taken for those of the other."""
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Second(NumberLists):
+        @property
+        def kind(self) -> str:
+            return f"{NumberLists(count=0).kind}-1"
+
+    one, two, other = (NumberLists(count=1), None), (NumberLists(count=1), None), Second(count=1)
+
+    with pytest.raises(InvalidSpecError, match="two parts would be called -1, which"):
+        checked_hybrid([one, two, (other, None)], field="parts")
+    assert checked_hybrid([one, (other, None), two], field="parts").names == ("-0", "-1", "-2")

@@ -241,6 +241,13 @@ def checked_hybrid(
             field=field,
         )
     names = names_of([source.kind for source, _ in sources])
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidSpecError(
+            f"two parts would be called {twice}, which is the kind of one and the number of the"
+            " other: put them into another order",
+            field=field,
+        )
     parts = [
         HybridPart(name=name, source=source, start=start)
         for name, (source, start) in zip(names, sources, strict=True)
