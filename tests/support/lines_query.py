@@ -42,7 +42,8 @@ class LinesQuery:
 
     def begin(self, **options: str) -> None:
         """Make a driver."""
-        text = {"connector": KIND, "folders": str(self.folder), "parallelism": "2", **options}
+        own = {"connector": KIND, "folders": str(self.folder)}
+        text = {**({} if "connector" in options else own), "parallelism": "2", **options}
         self.options = parse_options({"startTimeoutSeconds": "12", **text})
         self.planner = StreamPlanner(self.options)
 

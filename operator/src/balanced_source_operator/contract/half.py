@@ -85,6 +85,10 @@ class OperatorHalf(ABC, Generic[SpecT]):
     """Whether a source of this kind may be a part of a hybrid one (``spec.source.hybrid``): its
     Spark half reads ranges."""
 
+    awaits_end: ClassVar[bool] = False
+    """Whether a query that ends by itself (trigger ``availableNow``) ends with the source only,
+    because its readers ask for splits. It is refused for a source without an end."""
+
     columns: ClassVar[tuple[str, ...] | None] = None
     """Names of the columns that ``spec.application.pipeline.columns`` can choose from; empty: none
     can be chosen. None: they depend on the spec, and the driver checks them."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from balanced_source.api import Problem, RebalanceMode, RebalancePolicy, Source
+from balanced_source.api import Boundedness, Problem, RebalanceMode, RebalancePolicy, Source
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import DiscoveringSource
 from balanced_source.durations import seconds
@@ -35,6 +35,12 @@ from balanced_source_operator.spec import (
 MIN_INTERVAL: Final = 30.0
 """Seconds between two rebalances of mode Drift that a user may ask for: loads must be observed in
 between."""
+
+_ENDLESS: Final = (
+    "readers ask for splits while they read, so the query ends when the source does, and this"
+    " source never ends: leave out discoveryInterval of files, set stoppingOffsets in the last part"
+    " of a hybrid source, or use processingTime"
+)
 
 NO_TEXTS: Final[Mapping[TextReference, str | None]] = MappingProxyType({})
 
@@ -72,7 +78,16 @@ def to_source(spec: BalancedSourceSpec, texts: Texts = NO_TEXTS) -> Source[Any, 
             raise InvalidSpecError(
                 unaligned(made.kind), field="spec.application.pipeline.alignment"
             )
+        _check_end(spec, made)
     return made
+
+
+def _check_end(spec: BalancedSourceSpec, made: Source[Any, Any]) -> None:
+    """Refuse a query that is to end with a source that never ends: it would fail after a while."""
+    pipeline = spec.application.pipeline
+    is_endless = made.boundedness is not Boundedness.BOUNDED and spec.source.half().awaits_end
+    if is_endless and pipeline is not None and pipeline.trigger.available_now:
+        raise InvalidSpecError(_ENDLESS, field="spec.application.pipeline.trigger.availableNow")
 
 
 def to_recalled_source(

@@ -43,6 +43,7 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
     description = "Files on mounted volumes, in object stores and in HDFS."
     words = WORDS
     can_have_hosts = False
+    awaits_end = True
 
     def to_source(
         self, spec: FilesSpec, common: Common, texts: Texts, *, field: str

@@ -102,6 +102,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
     spec = HybridSpec
     description = "Sources that are read in turn, such as files and then Kafka."
     can_have_hosts = False
+    awaits_end = True
     can_be_part = False
 
     def texts(self, spec: HybridSpec) -> tuple[TextReference, ...]:

@@ -64,8 +64,10 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 
     @property
     def look_ahead(self) -> int:
-        # The assignment has one number for the whole source, whichever part is read.
-        return max(part.source.look_ahead for part in self.parts)
+        # The assignment has one number for the whole source, whichever part is read. With none, a
+        # query that ends by itself would end with the splits that were there at its start: those
+        # of the first part.
+        return max(1, *(part.source.look_ahead for part in self.parts))
 
     @property
     def has_event_times(self) -> bool:
