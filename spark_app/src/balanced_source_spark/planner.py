@@ -425,7 +425,7 @@ class StreamPlanner(PlannerFigures):
         and the alignment would wait for each other.
         """
         aligned = self._aligned(held, free)
-        may_wait = self._targets is None and can_grow(base, free)
+        may_wait = not self._ends_by_itself and can_grow(base, free)
         if may_wait and aligned not in (free, held):
             may_wait = False
             if self._hooks.admit(held, free, may_wait=True) == held:

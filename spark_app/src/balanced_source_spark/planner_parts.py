@@ -64,6 +64,12 @@ class PlannerParts:
     _hooks: PlannerHooks
     _base: StreamOffset
     _targets: dict[SplitId, int] | None
+    _is_pulling: bool = False
+
+    @property
+    def _ends_by_itself(self) -> bool:
+        """Whether this is a query that must end, with what is there or with its source."""
+        return self._targets is not None or self._is_pulling
 
     def _made_hooks(self) -> PlannerHooks:
         context = PlannerContext(
@@ -142,12 +148,12 @@ class PlannerParts:
 
     def _idle_timeout(self, asked: AlignmentOptions) -> float:
         # A query that ends by itself has no time to wait for splits that are read.
-        return asked.idle_timeout if self._targets is None else 0.0
+        return 0.0 if self._ends_by_itself else asked.idle_timeout
 
     def _others(self) -> int:
         """How far the other sources of the alignment group are."""
         # A query that ends by itself has no time to wait for them either.
-        if self._group is None or self._targets is not None:
+        if self._group is None or self._ends_by_itself:
             return MAX_WATERMARK
         return self._group.others()
 

@@ -62,6 +62,34 @@ def test_available_now_reads_all_parts_in_turn(query: LinesQuery) -> None:
     assert query.lines == ALL
 
 
+def test_what_is_too_little_for_a_micro_batch_does_not_wait(
+    query: LinesQuery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query that ends by itself gets no more, and would fail after a while."""
+    asked: set[bool] = set()
+
+    def admit(*arguments: Any, may_wait: bool) -> Any:
+        asked.add(may_wait)
+        return arguments[1]
+
+    monkeypatch.setattr(query.planner, "_hooks", _Admitting(query.planner._hooks, admit))
+
+    query.run()
+
+    assert query.lines == ALL
+    assert asked == {False}
+
+
+class _Admitting:
+    """The hooks of a query, but for `admit`."""
+
+    def __init__(self, hooks: Any, admit: Any) -> None:
+        self._hooks, self.admit = hooks, admit
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hooks, name)
+
+
 def test_once_is_refused(query: LinesQuery) -> None:
     """One micro-batch could read the first part at most."""
     limit: Any = batch_reader.ReadAllAvailable()
