@@ -8,7 +8,7 @@ import random
 import pytest
 
 from balanced_source.connectors.hybrid import checked_hybrid
-from support.hybrid_world import AssignedLists, HybridModel, two_parts
+from support.hybrid_world import TIME, AssignedLists, HybridModel, MeasuredLists, two_parts
 from support.pull_source import NumberLists
 from support.pull_values import Budget, World
 
@@ -36,6 +36,21 @@ LIVES = {
     ),
     "Kafka, Kafka": checked_hybrid(
         [(AssignedLists(count=2), None), (AssignedLists(count=3), None)], field=""
+    ),
+    "files, nothing, Kafka": checked_hybrid(
+        [
+            (NumberLists(count=3), None),
+            (NumberLists(count=0), None),
+            (AssignedLists(count=3, length=3), None),
+        ],
+        field="",
+    ),
+    "three that are measured": checked_hybrid(
+        [
+            (MeasuredLists(count=2, length=2), None),
+            *[(MeasuredLists(count=2, length=0), TIME)] * 2,
+        ],
+        field="",
     ),
 }
 

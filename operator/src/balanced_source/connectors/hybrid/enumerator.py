@@ -135,7 +135,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         while not self.is_last and self.part.is_finished() and not self._has_leftovers():
             # Measured while listing, so it covers the files that were taken. Measured now, it would
             # count files that came later and are not read.
-            measured = self.source.measured(self.index, self.part.snapshot_state())
+            state = self.part.snapshot_state()
+            measured = self.source.measured(self.index, self.position, state)
             following = self.source.parts[self.index + 1]
             position = replace(measured, meanings=self.looks.of_part(following.name))
             self.looks = self.looks.without(following.name)

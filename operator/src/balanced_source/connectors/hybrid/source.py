@@ -132,12 +132,17 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
         started: Source[Any, Any] = cast("Any", part.source).starting_after(position)
         return started
 
-    def measured(self, index: int, state: Any) -> SwitchPosition:
+    def measured(self, index: int, position: SwitchPosition, state: Any) -> SwitchPosition:
         """Return what a part that has finished has measured for the next one.
 
         Unknown if no one asks for it.
+
+        Args:
+            index: of the part.
+            position: where it has started.
+            state: of its enumerator.
         """
-        source = self.parts[index].source
+        source = self.started(index, position)
         if self.parts[index + 1].start is None or not isinstance(source, SupportsSwitchFrom):
             return SwitchPosition()
         return source.switch_position(state)
