@@ -27,11 +27,19 @@ class QuerySecrets:
         folder: with one folder per Secret, with a file per property; None if there is none.
         given: names and values of properties from the options.
         token_provider: ``module:function`` that returns tokens; empty if there is none.
+        apart: names of Secrets that are not for whoever asks for everything in the folder: another
+            part of a hybrid source names them.
     """
 
     folder: Path | None = None
     given: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     token_provider: str = ""
+    apart: frozenset[str] = frozenset()
+
+    @property
+    def are_in_options(self) -> bool:
+        """Whether there are some besides those in the folder."""
+        return bool(self.given or self.token_provider)
 
     def read(self, name: str) -> Mapping[str, str]:
         """Return the properties of a Secret, of the options, or of the whole folder.
@@ -54,9 +62,9 @@ class QuerySecrets:
         visible = sorted(path for path in self.folder.iterdir() if not path.name.startswith("."))
         found = texts({path.name: path.read_bytes() for path in visible if path.is_file()})
         for path in visible:
-            if path.is_dir():
+            if path.is_dir() and path.name not in self.apart:
                 found |= MountedSecrets(self.folder).read(path.name)
-        if not found:
+        if not (found or self.apart):
             raise LookupError(
                 f"the folder {self.folder} of the option secretsDir is empty: it needs a file per"
                 " property"

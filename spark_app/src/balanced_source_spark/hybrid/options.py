@@ -1,12 +1,13 @@
 """Reads the options of the hybrid source. Keys of the mappings are lower case."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.api import Measure, Source
+from balanced_source.assigners import RoundRobinAssigner
 from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
 from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source.names import shown
@@ -14,7 +15,7 @@ from balanced_source_adapters.connectors import installed
 from balanced_source_spark.contract.half import AnyHalf, Choices, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.contract.option_table import UNKNOWN, Option, check_options, rejected
-from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.contract.secrets import GIVEN, WHOLE_FOLDER, QuerySecrets
 
 START: Final = "startAfter"
 
@@ -150,13 +151,21 @@ def hybrid_secrets(options: Mapping[str, str]) -> QuerySecrets:
     Raises:
         InvalidSpecError: two parts have.
     """
-    made = [part.asked("secrets", part.options) for part in given_parts(options)]
-    found: list[QuerySecrets] = [secrets for secrets in made if secrets.given]
+    parts = given_parts(options)
+    made: list[QuerySecrets] = [part.asked("secrets", part.options) for part in parts]
+    found = [secrets for secrets in made if secrets.are_in_options]
     if len(found) > 1:
         raise rejected(
             "parts", "two parts have secrets among their options: put them into files of secretsDir"
         )
-    return found[0] if found else secrets_in(options)
+    named = frozenset(name for part in parts for name in _named_by(part))
+    return replace(found[0] if found else secrets_in(options), apart=named - {GIVEN, WHOLE_FOLDER})
+
+
+def _named_by(part: GivenPart) -> Iterable[str]:
+    """Return the names of the Secrets that a part reads one by one."""
+    choices = Choices(assigner=RoundRobinAssigner(), is_part=True)
+    return installed().get(part.kind).secrets(part.asked("source", part.options, choices))
 
 
 def _array(text: str | None) -> list[dict[str, Any]]:
