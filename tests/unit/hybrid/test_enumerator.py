@@ -302,6 +302,21 @@ def test_only_what_readers_did_not_get_is_asked_for_in_the_next_part() -> None:
     assert enumerator.asked == {}, "a new incarnation asks again"
 
 
+def test_only_readers_that_are_there_ask_the_next_part() -> None:
+    """Fewer readers may be left since they asked, and a part gets no splits for the others."""
+    enumerator = enumerator_of(two_parts(0, 3))
+    enumerator.start()
+    context = with_readers(enumerator)
+    enumerator.handle_split_requests({0: 1, 1: 1}, None)
+    context.set_readers({0: ReaderInfo(subtask_id=0)})
+    (call,) = (pending.call for pending in context.calls.values())
+
+    enumerator.handle_part_call(call, answer(call))  # type: ignore[arg-type]
+
+    assert enumerator.stage == enumerator.source.names[1]
+    assert enumerator.asked == {0: 1}
+
+
 @pytest.mark.parametrize("wanting", [0, 1])
 def test_loads_are_observed_if_one_part_wants_them(wanting: int) -> None:
     @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,8 +153,11 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.part = self._created()
         self.part.start()
         # Readers of the former part are there already, and no one registers for the next one.
-        self.part.add_readers(sorted(self.context.registered_readers()))
+        readers = self.context.registered_readers()
+        self.part.add_readers(sorted(readers))
         # A request stands until it is answered: the coordinator does not pass it on a second time.
+        # One of a reader that is gone stands no more: if it comes back, it asks again.
+        self.asked = {s: count for s, count in self.asked.items() if s in readers}
         if self.asked:
             self.part.handle_split_requests(self.asked, None)
 
