@@ -68,7 +68,7 @@ class PlannerParts:
 
     @property
     def _ends_by_itself(self) -> bool:
-        """Whether this is a query that must end, with what is there or with its source."""
+        """Whether this query must end, with the available records or with its source."""
         return self._targets is not None or self._is_pulling
 
     def _made_hooks(self) -> PlannerHooks:

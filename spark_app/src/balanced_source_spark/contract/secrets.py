@@ -27,8 +27,8 @@ class QuerySecrets:
         folder: with one folder per Secret, with a file per property; None if there is none.
         given: names and values of properties from the options.
         token_provider: ``module:function`` that returns tokens; empty if there is none.
-        apart: names of Secrets that are not for whoever asks for everything in the folder: another
-            part of a hybrid source names them.
+        apart: names of Secrets that do not belong to the whole folder, because a part of a hybrid
+            source names them.
     """
 
     folder: Path | None = None
