@@ -37,7 +37,7 @@ class CheckpointWatch:
         """
         if former is None or former.instance != instance:
             self._problem = checkpoint_problem(offset, former)
-            self._behind = former if self._problem is not None else None
+            self._behind = _last(former) if self._problem is not None else None
         return self._problem
 
     def problem_after(self, offset: StreamOffset) -> Problem | None:
@@ -60,16 +60,22 @@ def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Probl
 
     None if it is at least as new as the report.
     """
-    if former is None or not former.positions:
+    former = _last(former)
+    if former is None or not (former.positions or former.epoch):
         return None
-    if not (offset.epoch or offset.positions or offset.retained):
-        return Problem(reason=Reason.CHECKPOINT_LOST, message=_lost(former))
     behind = splits_behind(offset, former)
-    return (
-        Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(behind, offset, former))
-        if behind
-        else None
-    )
+    if not (offset.epoch or offset.positions or offset.retained):
+        reason, message = Reason.CHECKPOINT_LOST, _lost(former) if former.positions else ""
+    elif behind:
+        reason, message = Reason.CHECKPOINT_OLDER, _older(behind, offset, former)
+    else:
+        reason, message = Reason.CHECKPOINT_OLDER, _of_older_epoch(offset, former)
+    return Problem(reason=reason, message=message) if message else None
+
+
+def _last(former: HostReport | None) -> HostReport | None:
+    """Return the last report of a driver that has adopted an epoch, as far as it is known."""
+    return former if former is None else former.former or former
 
 
 def check_owner(offset: StreamOffset, *, owner: str, accepted: str = "") -> None:
@@ -152,6 +158,21 @@ def _lost(former: HostReport) -> str:
         " that report are delivered again. Their numbers begin at 0 again, and a sink that"
         " recognises micro-batches by their number may skip new ones. If this was not intended,"
         " suspend the source, restore the checkpoint, and resume"
+    )
+
+
+def _of_older_epoch(offset: StreamOffset, former: HostReport) -> str:
+    """Return what a checkpoint without splits of the report lacks; empty if it is not older."""
+    # An epoch is reported when an offset with it is logged, so the newest checkpoint knows it.
+    if offset.epoch >= former.epoch:
+        return ""
+    return (
+        f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query"
+        f" delivered: its epoch is {offset.epoch}, and that query had epoch {former.epoch}."
+        f" Reading continues with the {len(offset.positions)} splits that the checkpoint holds."
+        " What was read to its end since then is not delivered again, and other splits continue"
+        " where that query last reported. Suspend the source, restore the newest checkpoint, and"
+        " resume"
     )
 
 

@@ -75,6 +75,30 @@ def test_a_split_that_this_query_does_not_hold_is_not_behind() -> None:
     assert checkpoint_problem(StreamOffset(epoch=5, positions={ONE: 500}), REPORTED) is None
 
 
+def test_an_older_checkpoint_of_other_splits_is_named_by_its_epoch() -> None:
+    """Blocks of files that were read since then, or an earlier part of a hybrid source."""
+    block: SplitId = ("files", "files", "/in/a", 0)
+    older = StreamOffset(epoch=3, positions={block: 10})
+
+    for former in (REPORTED, HostReport(incarnation=4, epoch=3, former=REPORTED)):
+        problem = checkpoint_problem(older, former)
+        assert problem is not None
+        assert problem.reason == "CheckpointOlder"
+        assert (
+            "incarnation 3 of this query delivered: its epoch is 3, and that query had epoch 5"
+            in (problem.message)
+        )
+        assert "continues with the 1 splits that the checkpoint holds" in problem.message
+    assert checkpoint_problem(replace(older, epoch=5), REPORTED) is None
+
+
+def test_a_source_without_splits_has_no_older_checkpoint() -> None:
+    empty = HostReport(incarnation=3, epoch=5)
+
+    assert checkpoint_problem(StreamOffset(), empty) is None
+    assert checkpoint_problem(StreamOffset(epoch=5), empty) is None
+
+
 @given(one=st.integers(0, 1000), two=st.integers(0, 1000))
 def test_exactly_what_would_be_read_again_is_behind(one: int, two: int) -> None:
     behind = splits_behind(offset(one, two), REPORTED)
@@ -94,6 +118,7 @@ def test_exactly_what_would_be_read_again_is_behind(one: int, two: int) -> None:
         (StreamOffset(), "CheckpointLost"),
         (offset(300, 70), "CheckpointOlder"),
         (offset(300, 70, epoch=4), "CheckpointOlder"),
+        (StreamOffset(epoch=4, positions={("files", "a"): 3}), "CheckpointOlder"),
     ],
 )
 def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
