@@ -11,7 +11,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.pacing import TOLERANCE, WAITING, Pace
 from balanced_source.host.pacing import paced as paced_with
 
-AskedFor = Callable[[Collection[SplitId]], Collection[SplitId]]
+AskedFor = Callable[[Collection[SplitId]], Collection[SplitId] | None]
 
 Held = Mapping[SplitId, tuple[int, int]]
 """Split → its reader and where it stands."""
@@ -38,7 +38,7 @@ def pace(
     *,
     no_more: Collection[int] = (),
     may_cut: bool = True,
-    asked_for: AskedFor = lambda splits: splits,
+    asked_for: AskedFor = lambda _: None,
 ) -> Pace:
     return paced_with(
         base(held),
@@ -171,7 +171,7 @@ def test_the_middle_one_of_three_readers_sets_the_time_in_any_order() -> None:
         dict.fromkeys(blocks, 100),
         {0: 10.0, 1: 20.0, 2: 1.0},
         no_more_splits=frozenset(),
-        asked_for=lambda splits: splits,
+        asked_for=lambda _: None,
         may_cut=lambda _: True,
     )
 

@@ -66,12 +66,19 @@ def test_each_part_says_which_of_its_splits_can_be_cut() -> None:
 
 def test_only_splits_that_readers_ask_for_are_shared_out_by_speed() -> None:
     """What a reader owns has to be read by it, so no other one waits for its next splits."""
-    block, partition = ("files", "files", "/in/a", 0), ("kafka", "main", "orders", 0)
+    block, partition, other = ("files-0", "f"), ("kafka", "main", "orders", 0), ("odd", 7)
     asked = hooks("json")
-    asked._parts["kafka"] = half_of("kafka").hooks(CONTEXT)
-    asked._parts["files"] = asked._parts["files-0"]
+    asked._parts |= {"kafka": half_of("kafka").hooks(CONTEXT), "odd": Odd()}
 
-    assert set(asked.asked_for([block, partition])) == {block}
+    assert set(asked.asked_for([block, partition, other])) == {block}, "odd ones do not say"
+    assert Odd().asked_for([other]) is None
+
+
+class Odd(PlannerHooks):
+    """Hooks of a connector that says nothing of its own."""
+
+    def ends(self, *_: Any) -> dict[Any, Any]:
+        return {}
 
 
 def test_the_lag_is_unknown_before_the_last_part() -> None:

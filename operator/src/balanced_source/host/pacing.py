@@ -42,7 +42,7 @@ def paced(
     speeds: Mapping[int, float],
     *,
     no_more_splits: Collection[int],
-    asked_for: Callable[[Collection[SplitId]], Collection[SplitId]],
+    asked_for: Callable[[Collection[SplitId]], Collection[SplitId] | None],
     may_cut: Callable[[SplitId], bool],
 ) -> Pace:
     """Return what a micro-batch reads, so that all readers take about the same time.
@@ -54,14 +54,15 @@ def paced(
         positions: how far each split could be read, never less than where `base` stands.
         speeds: reader → advance of positions per second.
         no_more_splits: readers that get no further splits.
-        asked_for: returns those of some splits that readers have asked for. Others are read as far
-            as they can be: their owners have to read all of it.
+        asked_for: returns those of some splits that readers have asked for, None for all. Others
+            are read as far as they can be: their owners have to read all of it.
         may_cut: whether a split can be read in parts; one that cannot is read as a whole, unless
             its reader reads another one.
     """
     held = {s: p or 0 for s, p in base.positions.items()}
     moving = [s for s in base.owners if positions.get(s, 0) > held.get(s, 0)]
-    asked, shares = frozenset(asked_for(moving)), dict[int, list[SplitId]]()
+    known, shares = asked_for(moving), dict[int, list[SplitId]]()
+    asked = frozenset(moving if known is None else known)
     for split_id in moving:
         if split_id in asked:
             shares.setdefault(base.owners[split_id], []).append(split_id)

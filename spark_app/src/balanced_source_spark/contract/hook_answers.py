@@ -69,6 +69,8 @@ def _check_admitted(arguments: tuple[Any, ...], found: Any) -> None:
 
 
 def _check_asked_for(arguments: tuple[Any, ...], found: Any) -> None:
+    if found is None:
+        return
     if not isinstance(found, Collection) or isinstance(found, str):
         raise TypeError(f"it returned a {type(found).__name__}, and a list of splits was expected")
     if unknown := [s for s in found if s not in arguments[0]]:

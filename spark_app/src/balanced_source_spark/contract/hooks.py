@@ -146,13 +146,15 @@ class PlannerHooks(ABC):
         """
         return reachable
 
-    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
-        """Return those of some splits that readers have asked for.
+    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId] | None:
+        """Return those of some splits that readers have asked for; None if it does not say.
 
-        Asked of sources whose readers ask for splits. A part of a hybrid source may assign its
-        splits by itself, and returns none: each reader reads what it owns, however slow it is.
+        Asked of sources whose readers ask for splits: a slow reader reads less of these, so that
+        others need not wait. None counts as all splits, and as none of a part of a hybrid source:
+        the part may assign its splits by itself, and then each reader reads what it owns.
         """
-        return split_ids
+        del split_ids
+        return None
 
     def are_all_unread(self, split_ids: Collection[SplitId]) -> bool:
         """Return whether nothing is unread but what is of these splits, all that readers hold.

@@ -65,6 +65,9 @@ class FilesHooks(PlannerHooks):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
         return found
 
+    def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
+        return split_ids
+
     def may_cut(self, split_id: SplitId) -> bool:
         kind = self._context.query.read.kind
         # A compressed file is read from its beginning, and a binary one is a single row.

@@ -88,7 +88,8 @@ class HybridHooks(PlannerHooks):
     def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
         found: list[SplitId] = []
         for name, own in _by_part(split_ids).items():
-            found += ((name, *split_id) for split_id in self._parts[name].asked_for(own))
+            asked = self._parts[name].asked_for(own) or ()
+            found += ((name, *split_id) for split_id in asked)
         return found
 
     def are_all_unread(self, split_ids: Collection[SplitId]) -> bool:
