@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +22,7 @@ from balanced_source.connectors.files import (
     Store,
 )
 from balanced_source.connectors.pull import Page
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import InvalidSpecError, TransientDiscoveryError
 from balanced_source_adapters.files import connector, notifications
 from balanced_source_adapters.files.connector import FilesCodec, Lister
 from balanced_source_adapters.files.file_store import FileStore
@@ -79,8 +80,9 @@ class Scene:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.store, self.queue, self.cursor = Memory(), Queue(), None
         monkeypatch.setattr(connector, "store_of", lambda *_: self.store)
+        self.opened: list[str] = []
         secrets = QuerySecrets()
-        self.lister = Lister(secrets, News(secrets, lambda *_: self.queue))  # type: ignore[arg-type, return-value]
+        self.lister = Lister(secrets, News(secrets, self.open))  # type: ignore[arg-type]
         self.source = FilesSource(
             paths=("s3://bucket/in",),
             kind_of_file=Format.TEXT,
@@ -88,6 +90,10 @@ class Scene:
             late=10.0,
             queue=QUEUE,
         )
+
+    def open(self, store: Store, queue: str, secrets: QuerySecrets) -> Queue:
+        self.opened.append(queue)
+        return self.queue
 
     def arrives(self, name: str, at: int, *, is_told: bool = True) -> None:
         self.store.write(name, at)
@@ -147,6 +153,37 @@ def test_a_message_about_a_deleted_object_is_done(scene: Scene) -> None:
     assert scene.look() == []
     assert scene.look() == []
     assert scene.queue.messages == {}
+
+
+def test_another_queue_takes_the_place_of_the_former_one(scene: Scene) -> None:
+    """What the former queue would have said is found by a listing."""
+    scene.arrives("second", 101)
+    assert scene.look() == ["second"]
+    scene.arrives("untold", 102, is_told=False)
+    scene.source = replace(scene.source, queue=f"{QUEUE}-2")
+    scene.queue.messages.clear()  # of another queue, whose messages must not be deleted here
+
+    assert scene.look() == ["untold"]
+    scene.arrives("third", 103)
+    assert scene.look() == ["third"]
+    assert scene.opened == [QUEUE, f"{QUEUE}-2"]
+    assert scene.store.listings == 2
+
+
+def test_a_queue_that_refuses_is_asked_again_with_the_credentials_of_then(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> Notices:
+        raise TransientDiscoveryError("the security token has expired", scope="files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(scene.queue, "receive", refuse)
+        with pytest.raises(TransientDiscoveryError, match="expired"):
+            scene.look()
+    scene.arrives("second", 101)
+
+    assert scene.look() == ["second"]
+    assert scene.opened == [QUEUE, QUEUE]
 
 
 @pytest.mark.parametrize(

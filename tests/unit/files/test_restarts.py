@@ -78,6 +78,45 @@ def test_blocks_of_another_size_repeat_nothing(
     assert made.lines == Counter([*lines, "new"])
 
 
+@pytest.mark.parametrize("files", [3, 3000])
+def test_older_files_of_other_paths_are_not_left_out_without_a_word(
+    checkpoint: Checkpoint, tmp_path: Path, files: int
+) -> None:
+    """Counters of the former files, of which there are many, hide them."""
+    state = {"stateDir": str(tmp_path / "state"), "lateWindow": "10s", "lookAhead": "1000"}
+    for number in range(files):
+        checkpoint.write(f"many/{number}", ["many"], at=1_700_000_100 + 60 * number)
+    checkpoint.run(**state)
+    checkpoint.files = tmp_path / "other"
+    checkpoint.files.mkdir()
+    checkpoint.write("older", ["older"], at=1_600_000_000)
+    checkpoint.write("newer", ["newer"], at=1_800_000_000)
+
+    with pytest.raises(BalancedSourceError, match=r"paths were changed, and 1 files .*other/older"):
+        checkpoint.run(**state)
+    assert checkpoint.lines["newer"] == 0
+    checkpoint.run(**state, onLoss="Skip")
+    assert checkpoint.lines == Counter({"1": 100, "2": 1, "many": files, "newer": 1})
+    checkpoint.run(**state)
+
+
+def test_a_path_that_comes_back_doubles_nothing(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    state = {"stateDir": str(tmp_path / "state"), "lateWindow": "10s"}
+    both, folder = checkpoint.files, checkpoint.files / "below"
+    checkpoint.write("below/c", ["3"], at=1_700_000_100)
+    checkpoint.run(**state)
+    checkpoint.files = folder
+    checkpoint.write("d", ["4"], at=1_700_000_200)
+    checkpoint.run(**state)
+    checkpoint.files = both
+
+    with pytest.raises(BalancedSourceError, match=r"2 files of the new ones, such as .*/in/[ab], "):
+        checkpoint.run(**state)
+    checkpoint.write("e", ["5"], at=1_700_000_300)
+    checkpoint.run(**state, onLoss="Skip")
+    assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1, "4": 1, "5": 1})
+
+
 def test_a_state_that_was_used_before_is_needed_again(
     checkpoint: Checkpoint, tmp_path: Path
 ) -> None:

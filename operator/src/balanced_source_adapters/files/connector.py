@@ -44,7 +44,7 @@ from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
 from balanced_source.names import is_unicode
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
-from balanced_source_adapters.files.stores import inner, store_of
+from balanced_source_adapters.files.stores import inner, selection, store_of
 
 
 class FilesConnector(Connector):
@@ -109,10 +109,13 @@ class Lister:
 
     def _found(self, call: ListFiles) -> Listed:
         cursor, rest = self._rest
-        if rest and cursor == call.cursor:
+        if rest and cursor == call.cursor and not call.former_paths:
             # Listed once, and not once a page; a driver that has restarted lists again.
             return page_of(call, rest, Extent.REST)
         store = store_of(call.store, call.paths, self._secrets)
+        if call.former_paths:
+            was_selected = selection(call.former_paths)
+            return page_of(call, listed(call, store), was_selected=was_selected)
         if (named := self._news.named(call, store)) is not None:
             return page_of(call, named, Extent.NAMED)
         floor = call.floor

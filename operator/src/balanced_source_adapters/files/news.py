@@ -12,13 +12,12 @@ from balanced_source.connectors.files import (
     File,
     ListFiles,
     Store,
-    compiled,
-    is_visible,
 )
 from balanced_source.connectors.pull import Page
+from balanced_source.errors import DiscoveryError
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.notifications import Notifications
-from balanced_source_adapters.files.stores import inner
+from balanced_source_adapters.files.stores import selection
 
 Opened = Callable[[Store, str, SecretReader], Notifications]
 
@@ -34,6 +33,7 @@ class News:
     def __init__(self, secrets: SecretReader, opened: Opened = Notifications) -> None:
         self._secrets, self._opened = secrets, opened
         self._queue: Notifications | None = None
+        self._place: tuple[Store, str] | None = None
         self._looks = 0
         self._unstored: tuple[Json, tuple[str, ...]] = (None, ())
         self._received: tuple[str, ...] = ()
@@ -46,19 +46,38 @@ class News:
         """
         if not call.queue:
             return None
+        try:
+            return self._named(call, store, self._open(call))
+        except DiscoveryError:
+            # Credentials may have been renewed since: the next look reads them again.
+            self._queue = None
+            raise
+
+    def _open(self, call: ListFiles) -> Notifications:
+        """Return the reader of the queue, which may be another one than before."""
+        place = call.store, call.queue
+        if place != self._place:
+            # What the former queue has not said is found by a listing.
+            self._place, self._queue, self._looks = place, None, 0
+            self._unstored = (None, ())
         self._queue = self._queue or self._opened(call.store, call.queue, self._secrets)
-        self._delete(call, self._queue)
+        return self._queue
+
+    def _named(
+        self, call: ListFiles, store: FileStore, queue: Notifications
+    ) -> tuple[File, ...] | None:
+        self._delete(call, queue)
         self._looks += 1
         # Between listings every file stays in the window by name, which has room for twice as many
         # as a listing leaves in it.
         is_full = len(Cursor.from_json(call.cursor).window) > 2 * WINDOW - PAGE
         if call.cursor is None or is_full or self._looks % WHOLE_EVERY == 1:
             return None
-        notices = self._queue.receive()
+        notices = queue.receive()
         if len(notices.paths) > PAGE:
             return None
         try:
-            found = tuple(_there(selected(call, notices.paths), store))
+            found = tuple(_there(filter(selection(call.paths), notices.paths), store))
         except OSError:
             # A listing says what is wrong with the store. The messages come again.
             return None
@@ -77,15 +96,6 @@ class News:
         if receipts and cursor == call.cursor:
             queue.delete(receipts)
         self._unstored = (None, ())
-
-
-def selected(call: ListFiles, paths: Iterable[str]) -> Iterator[str]:
-    """Return the paths that the patterns of a call select."""
-    patterns = [inner(path) for path in call.paths]
-    expressions = [(compiled(pattern), pattern) for pattern in patterns]
-    for path in paths:
-        if any(e.fullmatch(path) and is_visible(path, pattern) for e, pattern in expressions):
-            yield path
 
 
 def _there(paths: Iterable[str], store: FileStore) -> Iterator[File]:

@@ -4,7 +4,7 @@ Clients are imported when needed.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from errno import ELOOP
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +15,8 @@ from balanced_source.connectors.files import (
     File,
     Store,
     StoreKind,
+    compiled,
+    is_visible,
     kind_of,
     place_of,
 )
@@ -212,6 +214,18 @@ def inner(path: str) -> str:
         raise ValueError(f"{shown(path)} is relative: name an absolute path")
     # One spelling, or patterns of two spellings would read a file twice.
     return "/" + "/".join(part for part in path.split("/") if part not in {"", "."})
+
+
+def selection(paths: Iterable[str]) -> Callable[[str], bool]:
+    """Return what tells whether one of some patterns selects a path in the store's own form.
+
+    Raises:
+        ValueError: see `inner` and `compiled`.
+    """
+    patterns = [(compiled(pattern), pattern) for pattern in map(inner, paths)]
+    return lambda path: any(
+        expression.fullmatch(path) and is_visible(path, pattern) for expression, pattern in patterns
+    )
 
 
 def _without_host(path: str) -> str:

@@ -1,6 +1,6 @@
 """Files as a source: what is read, as values."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
@@ -16,7 +16,7 @@ from balanced_source.api import (
     SwitchPosition,
     is_other,
 )
-from balanced_source.connectors.files.cursor import Cursor, Extent, Taken, take
+from balanced_source.connectors.files.cursor import Cursor, Extent, Key, Taken, take
 from balanced_source.connectors.files.formats import Format, is_splittable
 from balanced_source.connectors.files.places import scheme_of
 from balanced_source.connectors.files.settings import (
@@ -59,6 +59,9 @@ _MEASURED: Final = "measured"
 
 _SCHEMA: Final = "schema"
 """Member of the cursor; only where columns were inferred."""
+
+_PATHS: Final = "paths"
+"""Member of the cursor; older versions did not write it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,14 @@ class ListFiles(ListSplits):
     def floor(self) -> str:
         """Path above which all files are that must be listed; empty if it must be all files."""
         cursor = Cursor.from_json(self.cursor)
-        return cursor.floor if self.names_grow and cursor.partial < WHOLE_EVERY - 1 else ""
+        may_be_partial = self.names_grow and not self.former_paths
+        return cursor.floor if may_be_partial and cursor.partial < WHOLE_EVERY - 1 else ""
+
+    @property
+    def former_paths(self) -> tuple[str, ...]:
+        """Patterns of the former listing, if they are others; all files must be listed then."""
+        known = tuple((self.cursor or {}).get(_PATHS, ()))
+        return () if known == self.paths else known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,25 +293,56 @@ class Listed(NamedTuple):
     rest: tuple[File, ...] = ()
 
 
-def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHOLE) -> Listed:
+class _Unread:
+    """Files of new paths that are as old as files that were read.
+
+    Args:
+        before: of the former listing.
+        was_selected: whether its patterns select a path.
+    """
+
+    def __init__(self, before: Cursor, was_selected: Callable[[str], bool]) -> None:
+        self._horizon = before.horizon
+        self._was_selected = was_selected
+        self.count = 0
+        self.example = ""
+
+    def noted(self, listed: Iterable[File]) -> Iterator[File]:
+        """Yield all files, and take note of these."""
+        for file in listed:
+            if Key(file.modified, file.path) <= self._horizon and not self._was_selected(file.path):
+                self.count, self.example = self.count + 1, self.example or file.path
+            yield file
+
+
+def page_of(
+    call: ListFiles,
+    listed: Iterable[File],
+    extent: Extent = Extent.WHOLE,
+    *,
+    was_selected: Callable[[str], bool] | None = None,
+) -> Listed:
     """Return what a listing means.
 
     Args:
         call: asked for it.
         listed: files that the patterns select, in any order, each once.
         extent: which of them.
+        was_selected: whether the former patterns select a path; None: the patterns are the same.
     """
     if why := _other_schema(call):
         return Listed(Page(cursor=call.cursor, refusal=why))
+    before = Cursor.from_json(call.cursor)
+    unread = _Unread(before, was_selected or _always)
     found = take(
-        Cursor.from_json(call.cursor),
-        listed,
+        before,
+        listed if was_selected is None else unread.noted(listed),
         limit=PAGE if call.measure is None else min(PAGE, MEASURED_PAGE),
         late=call.late,
         ends=call.ends,
         extent=extent,
     )
-    if call.on_loss is OnFileLoss.FAIL and (why := _refusal(found)):
+    if call.on_loss is OnFileLoss.FAIL and (why := _older(unread) or _refusal(found)):
         # The former cursor stays, so nothing is lost when someone has decided.
         return Listed(Page(cursor=call.cursor, refusal=why))
     new = [
@@ -311,12 +352,20 @@ def page_of(call: ListFiles, listed: Iterable[File], extent: Extent = Extent.WHO
             file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind)
         )
     ]
-    cursor, losses = found.cursor.to_json(), _losses(found.cursor)
+    # The counters cannot tell files of other paths apart: these are counted one by one.
+    after = replace(found.cursor, late=found.cursor.late + max(0, unread.count - found.late))
+    cursor, losses = after.to_json(), _losses(after)
+    cursor[_PATHS] = list(call.paths)
     if call.schema:
         cursor[_SCHEMA] = call.schema
     return Listed(
         Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest
     )
+
+
+def _always(path: str) -> bool:
+    del path
+    return True
 
 
 def _other_schema(call: ListFiles) -> str:
@@ -341,6 +390,18 @@ def _refusal(found: Taken) -> str:
             " lateWindow before the next time, or set onLoss: Skip to continue without them"
         )
     return ""
+
+
+def _older(unread: _Unread) -> str:
+    """Return why reading must not continue with other paths; empty if it may."""
+    if not unread.count:
+        return ""
+    return (
+        f"the paths were changed, and {unread.count} files of the new ones, such as"
+        f" {unread.example}, are older than files that were read, so they would be left out. Read"
+        " them by a query of their own, with another state and Spark checkpoint, or set onLoss:"
+        " Skip to continue without them"
+    )
 
 
 def _changed(paths: Sequence[str]) -> str:
