@@ -112,11 +112,59 @@ def test_a_line_of_separators_is_a_record() -> None:
         ("2024-01-02 12:00:00.1234567", NOON.replace(microsecond=123456)),
         ("2024-01-02T14:00:00.000000000+02:00", NOON),
         ("9999-12-31T00:00:00Z", dt.datetime(9999, 12, 31, tzinfo=dt.UTC)),
+        ("9999-12-31T23:59:59.9999999", dt.datetime.max.replace(tzinfo=dt.UTC)),
+        ("1969-12-31T23:59:59.999999999Z", dt.datetime.fromtimestamp(-1e-6, dt.UTC)),
+        ("0001-01-01 00:00:00.0000000Z", dt.datetime(1, 1, 1, tzinfo=dt.UTC)),
+        ("2024-01-02T12:00:00.123456789012Z", NOON.replace(microsecond=123456)),
     ],
 )
 def test_digits_beyond_microseconds_are_cut_off(at: str, expected: dt.datetime) -> None:
     assert parsed(Format.CSV, at.encode() + b"\n", at=UTC) == [[expected, None]]
     assert parsed(Format.JSON, b'{"at": "%s"}\n' % at.encode(), at=UTC) == [[expected, None]]
+
+
+def test_null_in_quotes_is_null_unless_it_is_a_text() -> None:
+    """Programs that put all values in quotes write missing ones as two quotes."""
+    columns = {"n": pa.int64(), "text": pa.string(), "at": UTC, "day": pa.date32()}
+
+    assert parsed(Format.CSV, b'"1","","",""\n"","""","2024-01-02 12:00",""\n', **columns) == [
+        [1, "", None, None, None],
+        [None, '"', NOON, None, None],
+    ]
+    assert parsed(Format.CSV, b'"","1"\n', n=pa.int64(), x=pa.float64()) == [[None, 1.0, None]]
+
+
+@pytest.mark.parametrize("kind", [Format.JSON, Format.CSV])
+def test_text_that_is_not_utf_8_is_malformed(kind: Format) -> None:
+    good, wrong = (
+        (b'{"a": "\xc3\xa9", "b": ""}', b'{"a": "\xff"}')
+        if kind is Format.JSON
+        else (b'\xc3\xa9,""', b'\xff,""')
+    )
+
+    assert parsed(kind, good + b"\n" + wrong + b"\n") == [
+        ["é", "", None],
+        [None, None, wrong.decode("utf-8", "replace")],
+    ]
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b")])
+@pytest.mark.parametrize(("mode", "rows"), [("permissive", 4), ("dropmalformed", 3)])
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        (Format.JSON, b'{"a": 1}\nx\n\n{"a": 2}{"a": 3}\n'),
+        (Format.CSV, b'1,2\n"x\n\n3,4\n5,6'),
+    ],
+)
+def test_records_count_where_no_column_of_theirs_is_read(
+    kind: Format, data: bytes, mode: str, rows: int, names: tuple[str, ...]
+) -> None:
+    """Such as where a query asks for the paths of the files alone."""
+    read = FileReadOptions(kind=kind, mode=mode)
+    parser = Parser(read=read, schema=pa.schema([]), names=names, has_corrupt=False)
+
+    assert sum(table.num_rows for table in parser.tables(data)) == rows
 
 
 def test_times_in_structs_and_lists_are_those_of_columns() -> None:

@@ -183,7 +183,10 @@ OPTIONS: Final = (
         name="nullValue",
         group=_PARSED,
         default="empty text",
-        meaning="`csv`: the text that means null.",
+        meaning=(
+            "`csv`: the text that means null. In quotes, it is a text in columns of type STRING or"
+            " BINARY, and null in others."
+        ),
     ),
     Option(
         name="s3Endpoint",

@@ -6,10 +6,11 @@ JSON, CSV and plain text, with Spark's three modes for records that do not fit.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 
@@ -31,6 +32,9 @@ _FIRST_NULL: Final = re.compile(_BLANKS + rb"null")
 _LATER_NULL: Final = re.compile(rb"\n" + _BLANKS + rb"null")
 """Lines that begin with ``null``: Arrow's parser of JSON crashes the process there."""
 
+_LONG_FRACTION: Final = r"(\.[0-9]{6})[0-9]+"
+"""Microseconds, and digits beyond them."""
+
 
 class CorruptRecordError(Exception):
     """A record does not fit the schema, and the mode is FAILFAST."""
@@ -43,7 +47,8 @@ class Parser:
     Attributes:
         read: options.
         schema: columns of the data, without metadata and without the column of corrupt records.
-        names: names of the columns of a line, in their order; only for `csv`.
+        names: names of the columns of a line, in their order; only for `csv`. Empty where no one
+            says them and none is read.
         has_corrupt: whether rows have the column of corrupt records.
     """
 
@@ -79,7 +84,7 @@ class Parser:
         tested = [
             (line, self._is_malformed(line)) for line in lines_of(lines) if not self._is_blank(line)
         ]
-        tables: list[pa.Table] = [self.schema.empty_table()]
+        tables: list[pa.Table] = [self._counted.empty_table()]
         good = self._lines_of_tables(
             b"".join(line for line, is_bad in tested if not is_bad), tables
         )
@@ -151,7 +156,13 @@ class Parser:
         if not self._has_its_lines(table.num_rows, lines):
             raise pa.ArrowInvalid("a record ends in another line than it begins")
         columns = [converted(table.column(field.name), field.type) for field in self.schema]
-        return pa.Table.from_arrays(columns, schema=self.schema)
+        columns = columns or [pa.nulls(table.num_rows)]
+        return pa.Table.from_arrays(columns, schema=self._counted)
+
+    @cached_property
+    def _counted(self) -> pa.Schema:
+        """Columns of the tables: a table without any would not say how many rows it has."""
+        return self.schema if self.schema.names else pa.schema([("", pa.null())])
 
     def _has_its_lines(self, rows: int, lines: bytes) -> bool:
         """Return whether each line has records of its own.
@@ -190,7 +201,7 @@ class Parser:
     def _json(self, lines: bytes) -> pa.Table:
         if b"null" in lines and (_FIRST_NULL.match(lines) or _LATER_NULL.search(lines)):
             raise pa.ArrowInvalid("null is not an object")
-        return pa.json.read_json(
+        table = pa.json.read_json(
             pa.BufferReader(lines),
             # One block, in one thread: the order of the records must be that of the lines.
             read_options=pa.json.ReadOptions(use_threads=False, block_size=len(lines) + 1),
@@ -198,13 +209,38 @@ class Parser:
                 explicit_schema=self._raw, unexpected_field_behavior="ignore"
             ),
         )
+        # Unlike the parser of CSV, it takes any bytes for text.
+        if not lines.isascii():
+            table.validate(full=True)
+        return table
 
     def _csv(self, lines: bytes) -> pa.Table:
+        quote, null = self.read.quote.encode(), self.read.null.encode()
+        others = [field.name for field in self.schema if not _is_text(field.type)]
+        if not (quote and others and quote + null + quote in lines):
+            return self._csv_columns(lines, self._raw.names)
+        # In quotes, the text for null is a text where a column holds texts, and null elsewhere.
+        found = self._csv_columns(lines, others, has_quoted_nulls=True)
+        if not (texts_only := [name for name in self._raw.names if name not in others]):
+            return found
+        of_texts = self._csv_columns(lines, texts_only)
+        return pa.table(
+            [*found.columns, *of_texts.columns], names=[*found.column_names, *of_texts.column_names]
+        )
+
+    def _csv_columns(
+        self, lines: bytes, names: Sequence[str], *, has_quoted_nulls: bool = False
+    ) -> pa.Table:
         read = self.read
+        if not (self.names or lines.endswith(b"\n")):
+            lines += b"\n"  # without it, Arrow cannot tell how many columns a single line has
         return pa.csv.read_csv(
             pa.BufferReader(lines),
             read_options=pa.csv.ReadOptions(
-                column_names=list(self.names), use_threads=False, block_size=len(lines) + 1
+                column_names=list(self.names),
+                autogenerate_column_names=not self.names,
+                use_threads=False,
+                block_size=len(lines) + 1,
             ),
             parse_options=pa.csv.ParseOptions(
                 delimiter=read.separator,
@@ -215,10 +251,10 @@ class Parser:
             ),
             convert_options=pa.csv.ConvertOptions(
                 column_types=self._raw,
-                include_columns=self._raw.names,
+                include_columns=names,
                 null_values=[read.null],
                 strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
+                quoted_strings_can_be_null=has_quoted_nulls,
             ),
         )
 
@@ -267,13 +303,23 @@ def _converted(array: pa.Array, kind: pa.DataType) -> pa.Array:
 def _times(texts_of_times: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return times that are written with or without a zone. Digits beyond the unit are cut off."""
     zones = (kind.tz,) if kind.tz is None else (kind.tz, None)
-    forms = [pa.timestamp(unit, zone) for unit in (kind.unit, "ns") for zone in zones]
-    for form in forms[:-1]:
-        try:
-            return texts_of_times.cast(form).cast(kind, safe=False)
-        except pa.ArrowInvalid:
-            continue
-    return texts_of_times.cast(forms[-1]).cast(kind, safe=False)
+    # As text: nanoseconds of 64 bits have few years, and would be rounded up before 1970.
+    cut = partial(pc.replace_substring_regex, pattern=_LONG_FRACTION, replacement=r"\1")
+    for prepare in (_unchanged, cut):
+        for zone in zones:
+            try:
+                return prepare(texts_of_times).cast(pa.timestamp(kind.unit, zone)).cast(kind)
+            except pa.ArrowInvalid as error:
+                failure = error
+    raise failure
+
+
+def _unchanged(texts_of_times: pa.Array) -> pa.Array:
+    return texts_of_times
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _with_text(kind: pa.DataType) -> pa.DataType:
