@@ -3,10 +3,12 @@
 import datetime as dt
 import gzip
 import io
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.host import SplitRange
+from balanced_source_adapters.files.column_types import as_named
 from balanced_source_adapters.files.stores import LocalStore
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files import columnar
@@ -118,9 +121,73 @@ def test_two_columns_of_one_name_are_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
 
-    with pytest.raises(FileReadError, match=r'cannot read .*a\.parquet.*"x" exists 2 times'):
+    with pytest.raises(
+        FileReadError, match=r"cannot read .*a\.parquet.*2 columns of the file could be 'x'"
+    ):
         read(
             path, {"fileFormat": "parquet", "schema": "x BIGINT"}, StructType().add("x", LongType())
+        )
+
+
+def orc_rows(table: pa.Table, schema: pa.Schema) -> list[Any]:
+    file = io.BytesIO()
+    orc.write_table(table, file)
+    data = pa.BufferReader(file.getvalue())
+    found = columnar.orc(data, 0, data.size(), data.size(), schema)
+    return [row for part in found for row in part.to_pylist()]
+
+
+def avro_rows(table: pa.Table, schema: pa.Schema) -> list[Any]:
+    inner = {"type": "record", "name": "inner", "fields": [{"name": "At", "type": "int"}]}
+    fields = [
+        {"name": "ID", "type": "int"},
+        {"name": "s", "type": inner},
+        {"name": "L", "type": {"type": "array", "items": "inner"}},
+        {"name": "M", "type": {"type": "map", "values": "inner"}},
+    ]
+    rows = [{**row, "M": dict(row["M"])} for row in table.to_pylist()]
+    file = io.BytesIO()
+    fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, rows)
+    data = pa.BufferReader(file.getvalue())
+    found = columnar.avro(data, 0, data.size(), data.size(), schema)
+    return [row for part in found for row in part.to_pylist()]
+
+
+def parquet_rows(table: pa.Table, schema: pa.Schema) -> list[Any]:
+    return parquet(table, columns=dict(zip(schema.names, schema.types, strict=True)))
+
+
+@pytest.mark.parametrize("read_rows", [parquet_rows, orc_rows, avro_rows])
+def test_columns_and_members_are_found_by_names_in_another_case(
+    read_rows: Callable[[pa.Table, pa.Schema], list[Any]],
+) -> None:
+    """As Spark's own sources do. Before, they were null without a word."""
+
+    def columns(names: str, member: str, number: Any) -> pa.Schema:
+        inner = pa.struct([(member, number)])
+        kinds = (number, inner, pa.list_(inner), pa.map_(pa.string(), inner))
+        return pa.schema(list(zip(names.split(), kinds, strict=True)))
+
+    one = {"At": 1}
+    row = {"ID": 7, "s": one, "L": [one], "M": [("k", one)]}
+    table = pa.Table.from_pylist([row], schema=columns("ID s L M", "At", pa.int32()))
+    two = {"aT": 1}
+
+    found = read_rows(table, columns("id s l m", "aT", pa.int64()))
+
+    assert found == [{"id": 7, "s": two, "l": [two], "m": [("k", two)]}]
+
+
+def test_names_that_are_the_same_come_first_and_others_must_be_clear() -> None:
+    table = pa.table({"ID": [1], "id": [2], "Id": [3]})
+
+    assert parquet(table, columns={"id": pa.int64()}) == [{"id": 2}]
+    assert parquet(table, columns={"Id": pa.int64(), "new": pa.int64()}) == [{"Id": 3, "new": None}]
+    with pytest.raises(TypeError, match=r"2 columns of the file could be 'id' .*: 'ID', 'Id'"):
+        parquet(table.select(["ID", "Id"]), columns={"id": pa.int64()})
+    with pytest.raises(TypeError, match=r"2 columns of the file could be 'ab' .*: 'AB', 'Ab'"):
+        as_named(
+            pa.struct([("AB", pa.int64()), ("Ab", pa.int64())]), pa.struct([("ab", pa.int64())])
         )
 
 

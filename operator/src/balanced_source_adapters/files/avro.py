@@ -75,6 +75,11 @@ class AvroFile:
         with _explained():
             self._header = _written(avro, codec, self._sync)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of all columns."""
+        return tuple(self._kinds)
+
     def schema(self, names: Sequence[str] | None = None) -> "pa.Schema":
         """Return the columns of the file, or those of some names that it has.
 

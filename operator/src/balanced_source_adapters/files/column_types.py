@@ -6,11 +6,13 @@ integers in smaller columns, 64-bit integers in doubles), each value is checked 
 pairs are rejected before any row.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyarrow import types
+
+from balanced_source.names import shown
 
 Kind: TypeAlias = Any
 """A type of Arrow."""
@@ -64,16 +66,75 @@ def check_fits(name: str, found: Kind, wanted: Kind) -> None:
             check_fits(f"{name}.{member}", inside[member], kind)
 
 
+def name_in(names: Iterable[str], wanted: str) -> str | None:
+    """Return the name that stands for a wanted one, as Spark's own sources choose it.
+
+    Case does not count unless one is the same.
+
+    Raises:
+        TypeError: two names could be meant.
+    """
+    alike = [name for name in names if name.lower() == wanted.lower()]
+    found = [name for name in alike if name == wanted] or alike
+    if len(found) > 1:
+        raise TypeError(
+            f"{len(found)} columns of the file could be {shown(wanted)} of the schema:"
+            f" {', '.join(map(shown, found))}"
+        )
+    return found[0] if found else None
+
+
+def as_named(found: Kind, wanted: Kind) -> Kind:
+    """Return a type whose members of structs have the names of the wanted type; see `name_in`.
+
+    Raises:
+        TypeError: two names could be meant.
+    """
+    if _shape(found) != _shape(wanted):
+        return found
+    if types.is_struct(found):
+        return _struct_as_named(found, wanted)
+    if types.is_map(found):
+        item = found.item_field
+        named = item.with_type(as_named(item.type, wanted.item_type))
+        return found if named == item else pa.map_(found.key_field, named)
+    make = _LISTS.get(found.id)
+    if make is None or not is_list(wanted):
+        return found
+    element = found.value_field
+    named = element.with_type(as_named(element.type, wanted.value_type))
+    return found if named == element else make(found, named)
+
+
+def _struct_as_named(found: Kind, wanted: Kind) -> Kind:
+    names = [field.name for field in found]
+    of_file = {name_in(names, field.name): field for field in wanted}
+    return pa.struct([_field_as_named(field, of_file.get(field.name)) for field in found])
+
+
+def _field_as_named(field: Any, wanted: Any) -> Any:
+    if wanted is None:
+        return field
+    return field.with_name(wanted.name).with_type(as_named(field.type, wanted.type))
+
+
+_LISTS: Final[Mapping[int, Callable[[Kind, Any], Kind]]] = {
+    pa.list_(pa.null()).id: lambda _, element: pa.list_(element),
+    pa.large_list(pa.null()).id: lambda _, element: pa.large_list(element),
+    pa.list_(pa.null(), 1).id: lambda kind, element: pa.list_(element, kind.list_size),
+}
+"""Id of a type of lists → how it is made of the field of its elements."""
+
+
 def misfit(name: str, found: Kind, wanted: Kind) -> str:
     """Return the sentence about a column whose type does not fit the schema."""
     return f"column {name} has type {found}, which does not fit {_sql(wanted)} of the schema"
 
 
-def stored(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def stored(column: pa.Array) -> pa.Array:
     """Return a column without dictionary and extension, which hide the type of its values."""
     if isinstance(column.type, pa.BaseExtensionType):
-        chunks = [chunk.storage for chunk in column.chunks]
-        return pa.chunked_array(chunks, column.type.storage_type)
+        return column.storage
     return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
 
 

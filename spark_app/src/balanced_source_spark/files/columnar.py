@@ -3,13 +3,19 @@
 Row groups and stripes whose middle lies in it, and blocks whose sync marker begins in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from balanced_source.errors import text_of
-from balanced_source_adapters.files.column_types import check_fits, misfit, stored
+from balanced_source_adapters.files.column_types import (
+    as_named,
+    check_fits,
+    misfit,
+    name_in,
+    stored,
+)
 
 ROWS: Final = 32 * 1024
 """Rows of one batch."""
@@ -21,15 +27,14 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
 
     # Times of 96 bits, as Spark writes them, have more years than nanoseconds of 64 bits.
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
-        _check_columns(opened.schema_arrow, schema)
+        wanted = _wanted(opened.schema_arrow.names, schema)
+        _check_columns(opened.schema_arrow, schema, wanted)
         groups = [
             n
             for n in range(opened.metadata.num_row_groups)
             # The middle lies in exactly one of any ranges, so each row group is read once.
             if start <= _middle(opened.metadata, n) < end
         ]
-        known = set(opened.schema_arrow.names)
-        wanted = [name for name in schema.names if name in known]
         if not groups:
             return
         if not wanted:
@@ -37,9 +42,9 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
             yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
             return
         for batch in opened.iter_batches(
-            batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False
+            batch_size=ROWS, row_groups=groups, columns=list(wanted.values()), use_threads=False
         ):
-            yield _fitted(pa.Table.from_batches([batch]), schema)
+            yield _fitted(batch, schema, wanted)
 
 
 def orc(
@@ -49,15 +54,15 @@ def orc(
     from pyarrow import orc as library
 
     opened = library.ORCFile(file)
-    _check_columns(opened.schema, schema)
-    known = set(opened.schema.names)
-    wanted = [name for name in schema.names if name in known]
+    wanted = _wanted(opened.schema.names, schema)
+    _check_columns(opened.schema, schema, wanted)
+    columns = list(wanted.values()) or [opened.schema.names[0]]
     for number in range(opened.nstripes):
         if not start <= number * size // opened.nstripes < end:
             continue
-        stripe = opened.read_stripe(number, columns=wanted or [opened.schema.names[0]])
+        stripe = opened.read_stripe(number, columns=columns)
         if wanted:
-            yield _fitted(pa.Table.from_batches([stripe]), schema)
+            yield _fitted(stripe, schema, wanted)
         else:
             yield _nulls(schema, stripe.num_rows)
 
@@ -69,24 +74,40 @@ def avro(
     from balanced_source_adapters.files.avro import AvroFile
 
     opened = AvroFile(file, size)
-    _check_columns(opened.schema(schema.names), schema)
-    for found in opened.batches(start, end, schema.names):
+    wanted = _wanted(opened.names, schema)
+    columns = list(wanted.values())
+    _check_columns(opened.schema(columns), schema, wanted)
+    for found in opened.batches(start, end, columns):
         if isinstance(found, int):
             yield _nulls(schema, found)
         else:
-            yield _fitted(pa.Table.from_batches([found]), schema)
+            yield _fitted(found, schema, wanted)
 
 
-def _check_columns(found: pa.Schema, schema: pa.Schema) -> None:
+def _wanted(names: Sequence[str], schema: pa.Schema) -> Mapping[str, str]:
+    """Return the columns of the schema that a file has → their names there.
+
+    Raises:
+        TypeError: two names in the file could be meant.
+    """
+    found = {name: name_in(names, name) for name in schema.names}
+    return {name: there for name, there in found.items() if there is not None}
+
+
+def _check_columns(found: pa.Schema, schema: pa.Schema, wanted: Mapping[str, str]) -> None:
     """Check that the columns of a file fit the schema, before any row is read.
+
+    Args:
+        found: columns of the file.
+        schema: of the rows.
+        wanted: see `_wanted`.
 
     Raises:
         TypeError: one does not. Names it and both types.
     """
-    wanted = {field.name: field.type for field in schema}
-    for field in found:
-        if field.name in wanted:
-            check_fits(field.name, field.type, wanted[field.name])
+    for name, there in wanted.items():
+        kind, into = found.field(there).type, schema.field(name).type
+        check_fits(there, as_named(kind, into), into)
 
 
 def _middle(metadata: Any, number: int) -> int:
@@ -105,20 +126,27 @@ def _begin(column: Any) -> int:
     return int(column.data_page_offset)
 
 
-def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema, wanted: Mapping[str, str]) -> pa.Table:
     columns = []
     for field in schema:
-        if field.name not in table.schema.names:
-            columns.append(pa.nulls(table.num_rows, field.type))
+        there = wanted.get(field.name)
+        if there is None:
+            columns.append(pa.nulls(batch.num_rows, field.type))
             continue
-        found = stored(table.column(field.name))
+        found = stored(batch.column(there))
         try:
-            columns.append(found if found.type == field.type else found.cast(field.type))
+            columns.append(_cast(found, field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TypeError(
-                f"{misfit(field.name, found.type, field.type)}: {text_of(error)}"
-            ) from error
+            raise TypeError(f"{misfit(there, found.type, field.type)}: {text_of(error)}") from error
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(found: pa.Array, kind: pa.DataType) -> pa.Array:
+    if found.type == kind:
+        return found
+    # A cast finds members of structs by their exact names.
+    named = as_named(found.type, kind)
+    return (found if named == found.type else found.view(named)).cast(kind)
 
 
 def _nulls(schema: pa.Schema, rows: int) -> pa.Table:
