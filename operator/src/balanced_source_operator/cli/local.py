@@ -36,8 +36,9 @@ def run(
     """Run the whole manifest on this machine, without Kubernetes: source, transform and sink.
 
     Changes of the file, for example of parallelism, take effect while it runs. Changes of
-    spec.application take effect at the next start. Secrets and ConfigMaps are folders beside the
-    file. Ctrl-C or SIGTERM stops the query after its micro-batch.
+    spec.application, and of how records of files are parsed, take effect at the next start. Secrets
+    and ConfigMaps are folders beside the file. Ctrl-C or SIGTERM stops the query after its
+    micro-batch.
     """
     from balanced_source_operator.laptop.picture import picture
     from balanced_source_operator.laptop.run import run as run_manifest

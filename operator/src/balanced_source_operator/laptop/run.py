@@ -79,7 +79,7 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
         )
 
         def show_everywhere() -> None:
-            changes = pending_changes(spec.application, operator.spec.application)
+            changes = pending_changes(spec, operator.spec)
             show(_view(operator, where, name, notes=changes), driver.progress)
             publish(operator)
 
