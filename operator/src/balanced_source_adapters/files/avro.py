@@ -6,7 +6,7 @@ So each block belongs to exactly one of any ranges of a file.
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, Final, cast
 
@@ -47,6 +47,9 @@ class AvroFile:
         file: open for reading at any place.
         size: of the file, in bytes.
 
+    Attributes:
+        metadata: in the header, such as the schema.
+
     Raises:
         AvroFileError: the header is damaged, or says what cannot be read.
         OSError: the store does not answer.
@@ -65,6 +68,7 @@ class AvroFile:
             header: Any = fastavro.schemaless_reader(cast("IO[bytes]", source), _HEADER, None)
             schema = json.loads(header["meta"]["avro.schema"])
             codec = header["meta"].get("avro.codec", b"null").decode()
+        self.metadata: Mapping[str, bytes] = header["meta"]
         self._sync: bytes = header["sync"]
         self._first = source.tell() - _MARK
         if codec not in CODECS:

@@ -9,6 +9,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from balanced_source.errors import text_of
+from balanced_source_adapters.files import calendars
+from balanced_source_adapters.files.calendars import OldCalendar
 from balanced_source_adapters.files.column_types import (
     as_named,
     check_fits,
@@ -41,10 +43,11 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
             # No wanted column is in the file, and its rows count all the same.
             yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
             return
+        calendar = calendars.of_parquet(opened.metadata)
         for batch in opened.iter_batches(
             batch_size=ROWS, row_groups=groups, columns=list(wanted.values()), use_threads=False
         ):
-            yield _fitted(batch, schema, wanted)
+            yield _fitted(batch, schema, wanted, calendar)
 
 
 def orc(
@@ -57,12 +60,13 @@ def orc(
     wanted = _wanted(opened.schema.names, schema)
     _check_columns(opened.schema, schema, wanted)
     columns = list(wanted.values()) or [opened.schema.names[0]]
+    calendar = calendars.of_orc(opened.metadata)
     for number in range(opened.nstripes):
         if not start <= number * size // opened.nstripes < end:
             continue
         stripe = opened.read_stripe(number, columns=columns)
         if wanted:
-            yield _fitted(stripe, schema, wanted)
+            yield _fitted(stripe, schema, wanted, calendar)
         else:
             yield _nulls(schema, stripe.num_rows)
 
@@ -77,11 +81,12 @@ def avro(
     wanted = _wanted(opened.names, schema)
     columns = list(wanted.values())
     _check_columns(opened.schema(columns), schema, wanted)
+    calendar = calendars.of_avro(opened.metadata)
     for found in opened.batches(start, end, columns):
         if isinstance(found, int):
             yield _nulls(schema, found)
         else:
-            yield _fitted(found, schema, wanted)
+            yield _fitted(found, schema, wanted, calendar)
 
 
 def _wanted(names: Sequence[str], schema: pa.Schema) -> Mapping[str, str]:
@@ -126,14 +131,16 @@ def _begin(column: Any) -> int:
     return int(column.data_page_offset)
 
 
-def _fitted(batch: pa.RecordBatch, schema: pa.Schema, wanted: Mapping[str, str]) -> pa.Table:
+def _fitted(
+    batch: pa.RecordBatch, schema: pa.Schema, wanted: Mapping[str, str], calendar: OldCalendar
+) -> pa.Table:
     columns = []
     for field in schema:
         there = wanted.get(field.name)
         if there is None:
             columns.append(pa.nulls(batch.num_rows, field.type))
             continue
-        found = stored(batch.column(there))
+        found = calendar.converted(there, stored(batch.column(there)))
         try:
             columns.append(_cast(found, field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
