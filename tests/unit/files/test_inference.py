@@ -88,6 +88,34 @@ def test_a_column_is_read_as_it_is_inferred(tmp_path: Path, column: pa.Array, ki
     assert ddl(tmp_path, "a.parquet", "Parquet") == f"x {kind}"
 
 
+def test_integers_beyond_64_bits_are_decimals(tmp_path: Path) -> None:
+    """A double would cut off digits, such as those of identifiers."""
+    most = 2**64 - 1
+    rows = [
+        {"id": most, "f": 1.5, "big": -(10**37), "s": {"t": most, "u": 1.0}, "l": [{"t": most}]},
+        {"id": 1, "f": most, "s": {"u": 2.5}, "n": 2**63 - 1},
+    ]
+    (tmp_path / "a.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "b.json").write_text('{"id": 1, "s": {"t": 2}}\n')
+    (tmp_path / "a.csv").write_text(f"{most},1.5,{10**30},x\n1,2,3,{most}\n,,,\n")
+
+    assert ddl(tmp_path, "*.json", "Json") == (
+        "id DECIMAL(20,0), f DOUBLE, big DECIMAL(38,0), s STRUCT<t: DECIMAL(20,0), u: DOUBLE>,"
+        " l ARRAY<STRUCT<t: DECIMAL(20,0)>>, n BIGINT"
+    )
+    assert (
+        ddl(tmp_path, "a.csv", "Csv") == "f0 DECIMAL(20,0), f1 DOUBLE, f2 DECIMAL(38,0), f3 STRING"
+    )
+
+
+def test_files_of_blank_lines_have_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("\n\n")
+
+    assert "has no file with content to infer from" in refusal(
+        tmp_path, {"files": {"paths": [str(tmp_path / "a.json")], "format": "Json"}}
+    )
+
+
 def write_avro(path: Path, fields: list[dict[str, Any]], records: list[Any]) -> None:
     with path.open("wb") as file:
         fastavro.writer(file, {"type": "record", "name": "row", "fields": fields}, records)

@@ -16,6 +16,7 @@ from balanced_source.errors import RefusedDiscoveryError, text_of
 from balanced_source_adapters.files.connector import listed
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.stores import store_of
+from balanced_source_adapters.files.wide_integers import widened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +111,7 @@ def inferred_ddl(call: ListFiles, secrets: SecretReader, csv: CsvForm | None = N
                 " Write the schema yourself"
             )
             raise RefusedDiscoveryError(why, scope=call.scope) from error
-    if not schemas:
+    if not ddl:
         raise RefusedDiscoveryError(
             f"{call.scope} has no file with content to infer from", scope=call.scope
         )
@@ -201,14 +202,24 @@ def _schema(store: FileStore, file: File, kind: Format, csv: CsvForm) -> "pa.Sch
 
                 return AvroFile(opened, file.size).schema()
             case Format.JSON:
-                from pyarrow import json as arrow_json
-
-                lines = _NULLS.sub(b"", _lines(opened, file, kind))
-                return arrow_json.read_json(io.BytesIO(lines)).schema
+                return _json_schema(_NULLS.sub(b"", _lines(opened, file, kind)))
             case Format.CSV:
                 return _csv_schema(_lines(opened, file, kind), csv)
             case Format.TEXT | Format.BINARY:
                 raise ValueError(f"{kind.value} has one column")
+
+
+def _json_schema(lines: bytes) -> "pa.Schema":
+    from pyarrow import json
+
+    def parse(columns: "pa.Schema | None") -> "pa.Table":
+        options = json.ParseOptions(
+            explicit_schema=columns,
+            unexpected_field_behavior="infer" if columns is None else "ignore",
+        )
+        return json.read_json(io.BytesIO(lines), parse_options=options)
+
+    return widened(parse(None).schema, lines, parse)
 
 
 def _csv_schema(lines: bytes, form: CsvForm) -> "pa.Schema":
@@ -217,17 +228,26 @@ def _csv_schema(lines: bytes, form: CsvForm) -> "pa.Schema":
 
     # A quote that escapes itself is a doubled quote.
     escape = "" if form.escape == form.quote else form.escape
-    found = csv.read_csv(
-        io.BytesIO(lines),
-        csv.ReadOptions(autogenerate_column_names=not form.header),
-        csv.ParseOptions(
-            delimiter=form.separator,
-            quote_char=form.quote or False,
-            escape_char=escape or False,
-            double_quote=not escape,
-        ),
-        csv.ConvertOptions(null_values=[form.null], quoted_strings_can_be_null=False),
-    ).schema
+
+    def parse(columns: "pa.Schema | None") -> "pa.Table":
+        return csv.read_csv(
+            io.BytesIO(lines),
+            csv.ReadOptions(autogenerate_column_names=not form.header),
+            csv.ParseOptions(
+                delimiter=form.separator,
+                quote_char=form.quote or False,
+                escape_char=escape or False,
+                double_quote=not escape,
+            ),
+            csv.ConvertOptions(
+                column_types=columns,
+                include_columns=None if columns is None else columns.names,
+                null_values=[form.null],
+                quoted_strings_can_be_null=False,
+            ),
+        )
+
+    found = widened(parse(None).schema, lines, parse)
     # A time of day is text for Spark, too.
     return pa.schema([f.with_type(pa.string()) if pa.types.is_time(f.type) else f for f in found])
 
