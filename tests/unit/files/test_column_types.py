@@ -61,6 +61,28 @@ def test_wider_types_hold_every_value(found: pa.Array, wanted: pa.DataType, valu
     assert parquet(found, wanted) == [value]
 
 
+def test_dictionaries_of_several_row_groups_within_others_are_read() -> None:
+    """Programs such as polars write them where a column has few different texts."""
+    texts = ["a", "b", "a", "c"]
+    hidden = pa.array(texts).dictionary_encode()
+    table = pa.table(
+        {
+            "s": pa.StructArray.from_arrays([hidden], ["t"]),
+            "l": pa.ListArray.from_arrays(pa.array(range(5), pa.int32()), hidden),
+        }
+    )
+    file = io.BytesIO()
+    pq.write_table(table, file, row_group_size=2)
+    data = pa.BufferReader(file.getvalue())
+    schema = pa.schema([("s", pa.struct([("t", pa.string())])), ("l", pa.list_(pa.string()))])
+
+    found = columnar.parquet(data, 0, data.size(), schema)
+
+    assert [row for part in found for row in part.to_pylist()] == [
+        {"s": {"t": text}, "l": [text]} for text in texts
+    ]
+
+
 @pytest.mark.parametrize(
     ("found", "wanted"),
     [

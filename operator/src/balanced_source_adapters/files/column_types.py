@@ -145,6 +145,12 @@ def plain(kind: Kind) -> Kind:
     return kind.value_type if types.is_dictionary(kind) else kind
 
 
+def has_inner_dictionary(kind: Kind) -> bool:
+    """Return whether a struct, an array or a map has values that a dictionary hides."""
+    members = _members(kind).values()
+    return any(types.is_dictionary(member) or has_inner_dictionary(member) for member in members)
+
+
 def _sql(kind: Kind) -> str:
     """Return Spark's name of a type of the schema."""
     if types.is_struct(kind):

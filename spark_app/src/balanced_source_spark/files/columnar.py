@@ -14,6 +14,7 @@ from balanced_source_adapters.files.calendars import OldCalendar
 from balanced_source_adapters.files.column_types import (
     as_named,
     check_fits,
+    has_inner_dictionary,
     misfit,
     name_in,
     stored,
@@ -44,10 +45,15 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
             yield from (_nulls(schema, opened.metadata.row_group(n).num_rows) for n in groups)
             return
         calendar = calendars.of_parquet(opened.metadata)
-        for batch in opened.iter_batches(
-            batch_size=ROWS, row_groups=groups, columns=list(wanted.values()), use_threads=False
-        ):
-            yield _fitted(batch, schema, wanted, calendar)
+        columns = list(wanted.values())
+        kinds = [opened.schema_arrow.field(name).type for name in columns]
+        # Arrow cannot join dictionaries of several row groups within a struct or an array.
+        are_apart = any(map(has_inner_dictionary, kinds))
+        for part in [[group] for group in groups] if are_apart else [groups]:
+            for batch in opened.iter_batches(
+                batch_size=ROWS, row_groups=part, columns=columns, use_threads=False
+            ):
+                yield _fitted(batch, schema, wanted, calendar)
 
 
 def orc(
