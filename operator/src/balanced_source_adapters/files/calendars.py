@@ -1,8 +1,9 @@
 """Dates and times that Spark has written by the Julian calendar.
 
 Spark 2, and later ones in their legacy mode, count days before 15 October 1582 by the Julian
-calendar, and times before 1900 also by the local times of a zone. Spark writes dates in ORC files
-so to this day. The metadata of a file tell; Spark's own sources convert such dates as done here.
+calendar, and times before 1900 also by the local times of a zone. In ORC files, Spark does so up to
+version 4.3 at least. The metadata of a file tell. Spark's own sources convert the dates as is done
+here.
 """
 
 from collections.abc import Iterator, Mapping

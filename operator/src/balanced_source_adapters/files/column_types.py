@@ -6,7 +6,7 @@ integers in smaller columns, 64-bit integers in doubles), each value is checked 
 pairs are rejected before any row.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
@@ -66,15 +66,22 @@ def check_fits(name: str, found: Kind, wanted: Kind) -> None:
             check_fits(f"{name}.{member}", inside[member], kind)
 
 
-def name_in(names: Iterable[str], wanted: str) -> str | None:
-    """Return the name that stands for a wanted one, as Spark's own sources choose it.
+def found_names(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
+    """Return wanted names → the names that stand for them, as Spark's own sources choose them.
 
-    Case does not count unless one is the same.
+    Case does not count unless one is the same. Names without any are left out.
 
     Raises:
         TypeError: two names could be meant.
     """
-    alike = [name for name in names if name.lower() == wanted.lower()]
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(name.lower(), []).append(name)
+    found = {name: _meant(name, alike.get(name.lower(), [])) for name in wanted}
+    return {name: there for name, there in found.items() if there is not None}
+
+
+def _meant(wanted: str, alike: Sequence[str]) -> str | None:
     found = [name for name in alike if name == wanted] or alike
     if len(found) > 1:
         raise TypeError(
@@ -85,7 +92,9 @@ def name_in(names: Iterable[str], wanted: str) -> str | None:
 
 
 def as_named(found: Kind, wanted: Kind) -> Kind:
-    """Return a type whose members of structs have the names of the wanted type; see `name_in`.
+    """Return a type whose members of structs have the names of the wanted type.
+
+    See `found_names`.
 
     Raises:
         TypeError: two names could be meant.
@@ -107,8 +116,9 @@ def as_named(found: Kind, wanted: Kind) -> Kind:
 
 
 def _struct_as_named(found: Kind, wanted: Kind) -> Kind:
-    names = [field.name for field in found]
-    of_file = {name_in(names, field.name): field for field in wanted}
+    into = {field.name: field for field in wanted}
+    names = found_names((field.name for field in found), into)
+    of_file = {there: into[name] for name, there in names.items()}
     return pa.struct([_field_as_named(field, of_file.get(field.name)) for field in found])
 
 

@@ -3,7 +3,7 @@
 Row groups and stripes whose middle lies in it, and blocks whose sync marker begins in it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,9 +14,9 @@ from balanced_source_adapters.files.calendars import OldCalendar
 from balanced_source_adapters.files.column_types import (
     as_named,
     check_fits,
+    found_names,
     has_inner_dictionary,
     misfit,
-    name_in,
     stored,
 )
 
@@ -30,8 +30,9 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
 
     # Times of 96 bits, as Spark writes them, have more years than nanoseconds of 64 bits.
     with pq.ParquetFile(file, coerce_int96_timestamp_unit="us") as opened:
-        wanted = _wanted(opened.schema_arrow.names, schema)
-        _check_columns(opened.schema_arrow, schema, wanted)
+        found = opened.schema_arrow  # made anew each time that it is asked for
+        wanted = found_names(found.names, schema.names)
+        _check_columns(found, schema, wanted)
         groups = [
             n
             for n in range(opened.metadata.num_row_groups)
@@ -46,9 +47,8 @@ def parquet(file: pa.NativeFile, start: int, end: int, schema: pa.Schema) -> Ite
             return
         calendar = calendars.of_parquet(opened.metadata)
         columns = list(wanted.values())
-        kinds = [opened.schema_arrow.field(name).type for name in columns]
         # Arrow cannot join dictionaries of several row groups within a struct or an array.
-        are_apart = any(map(has_inner_dictionary, kinds))
+        are_apart = any(has_inner_dictionary(found.field(name).type) for name in columns)
         for part in [[group] for group in groups] if are_apart else [groups]:
             for batch in opened.iter_batches(
                 batch_size=ROWS, row_groups=part, columns=columns, use_threads=False
@@ -63,7 +63,7 @@ def orc(
     from pyarrow import orc as library
 
     opened = library.ORCFile(file)
-    wanted = _wanted(opened.schema.names, schema)
+    wanted = found_names(opened.schema.names, schema.names)
     _check_columns(opened.schema, schema, wanted)
     columns = list(wanted.values()) or [opened.schema.names[0]]
     calendar = calendars.of_orc(opened.metadata)
@@ -84,7 +84,7 @@ def avro(
     from balanced_source_adapters.files.avro import AvroFile
 
     opened = AvroFile(file, size)
-    wanted = _wanted(opened.names, schema)
+    wanted = found_names(opened.names, schema.names)
     columns = list(wanted.values())
     _check_columns(opened.schema(columns), schema, wanted)
     calendar = calendars.of_avro(opened.metadata)
@@ -95,23 +95,13 @@ def avro(
             yield _fitted(found, schema, wanted, calendar)
 
 
-def _wanted(names: Sequence[str], schema: pa.Schema) -> Mapping[str, str]:
-    """Return the columns of the schema that a file has → their names there.
-
-    Raises:
-        TypeError: two names in the file could be meant.
-    """
-    found = {name: name_in(names, name) for name in schema.names}
-    return {name: there for name, there in found.items() if there is not None}
-
-
 def _check_columns(found: pa.Schema, schema: pa.Schema, wanted: Mapping[str, str]) -> None:
     """Check that the columns of a file fit the schema, before any row is read.
 
     Args:
         found: columns of the file.
         schema: of the rows.
-        wanted: see `_wanted`.
+        wanted: columns of the schema that the file has → their names there.
 
     Raises:
         TypeError: one does not. Names it and both types.
