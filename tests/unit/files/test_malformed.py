@@ -58,6 +58,7 @@ VALUES = (
         "tru",
         "[,]",
     ),
+    *('"NaN"', '"Infinity"', '"-Infinity"', '"Inf"'),
     *(f'"{text}"' for text in TEXTS if '"' not in text and "\\" not in text),
 )
 LINES = (

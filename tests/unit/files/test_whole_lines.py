@@ -2,6 +2,7 @@
 
 import datetime as dt
 import itertools
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -132,6 +133,35 @@ def test_null_in_quotes_is_null_unless_it_is_a_text() -> None:
         [None, '"', NOON, None, None],
     ]
     assert parsed(Format.CSV, b'"","1"\n', n=pa.int64(), x=pa.float64()) == [[None, 1.0, None]]
+
+
+def test_nan_and_infinity_may_be_in_quotes() -> None:
+    """Spark writes them so. A text of the same form stays a text."""
+    member = pa.struct([("é", pa.float32()), ("text", pa.string())])
+    columns = {"x": pa.float64(), "text": pa.string(), "s": member, "l": pa.list_(member)}
+    lines = """
+{"x": "NaN", "text": "NaN", "s": {"é":"-Infinity", "text": "Infinity"}, "l": [{"é":"Infinity"}]}
+{"x": 1.5, "text": "\\"x\\":\\"NaN\\"", "s": {"text": "NaN"}}
+{"x": "nan"}
+{"x": -Infinity}
+""".lstrip()
+
+    found = parsed(Format.JSON, lines.encode(), **columns)
+
+    assert str(found[0]) == str(
+        [
+            *(math.nan, "NaN", {"é": -math.inf, "text": "Infinity"}),
+            *([{"é": math.inf, "text": None}], None),
+        ]
+    )
+    assert found[1:] == [
+        [1.5, '"x":"NaN"', {"é": None, "text": "NaN"}, None, None],
+        [None, None, None, None, '{"x": "nan"}'],
+        [-math.inf, None, None, None, None],
+    ]
+    names = {"x": pa.float64(), "s": pa.struct([("x", pa.string())])}
+    same = b'{"x": 1, "s": {"x": "NaN"}}\n{"x": "Infinity", "s": null}\n'
+    assert parsed(Format.JSON, same, **names) == [[1.0, {"x": "NaN"}, None], [math.inf, None, None]]
 
 
 @pytest.mark.parametrize("kind", [Format.JSON, Format.CSV])

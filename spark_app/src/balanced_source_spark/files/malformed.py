@@ -28,6 +28,9 @@ _NUMBER: Final = r"[-+]?\.?\d.*|[-+]?(inf|nan).*"
 _INTEGER: Final = r"[-+]?\d+|[-+]?0x[0-9a-f]+"
 _BOOLEAN: Final = r"true|false|0|1"
 
+NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
+"""What Spark writes in quotes where a value of JSON is a number otherwise."""
+
 
 def test_of(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> Test:
     """Return the test for lines of JSON or CSV.
@@ -56,6 +59,33 @@ def test_of(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> T
         return misfit(found)
 
     return is_malformed
+
+
+def quotes_remover(schema: pa.Schema) -> Callable[[bytes], bytes]:
+    """Return what removes the quotes of NaN and Infinity in lines of JSON; see `NOT_FINITE`.
+
+    Members of objects alone, by the names of those in a schema that are numbers.
+    """
+    names = sorted(set(_floats(schema)))
+    members = rb"|".join(re.escape(json.dumps(name, ensure_ascii=False).encode()) for name in names)
+    form = re.compile(rb'((?:%b)[ \t]*:[ \t]*)"(NaN|-?Infinity)"' % members)
+
+    def remove(lines: bytes) -> bytes:
+        is_there = names and (b'NaN"' in lines or b'Infinity"' in lines)
+        return form.sub(rb"\1\2", lines) if is_there else lines
+
+    return remove
+
+
+def _floats(fields: Any) -> Iterator[str]:
+    for field in fields:
+        kind = field.type
+        if types.is_floating(kind):
+            yield field.name
+        while types.is_list(kind):
+            kind = kind.value_type
+        if types.is_struct(kind):
+            yield from _floats(kind)
 
 
 def _csv_test(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> Test:
@@ -168,7 +198,7 @@ def _misfit(kind: Any) -> _Value:
         most = 1 << (kind.bit_width - 1)
         return lambda found: type(found) is not int or not -most <= found < most
     if types.is_floating(kind):
-        return lambda found: type(found) not in (int, float)
+        return lambda found: type(found) not in (int, float) and found not in NOT_FINITE
     if types.is_boolean(kind):
         return lambda found: type(found) is not bool
     if types.is_timestamp(kind) or types.is_date(kind):

@@ -16,7 +16,7 @@ import pyarrow.json
 
 from balanced_source.connectors.files import Format
 from balanced_source_spark.files.lines import BYTE_ORDER_MARK, texts
-from balanced_source_spark.files.malformed import Test, lines_of, test_of
+from balanced_source_spark.files.malformed import Test, lines_of, quotes_remover, test_of
 from balanced_source_spark.files.options import FileReadOptions
 
 Parse = Callable[[bytes], Any]
@@ -142,10 +142,21 @@ class Parser:
         """Return the records of some lines; None if one of the lines is malformed, or all blank."""
         if self._is_blank(lines):
             return None
-        try:
-            return self._parsed(lines)
-        except pa.ArrowInvalid:
-            return None
+        for attempt in self._attempts(lines):
+            try:
+                return self._parsed(attempt)
+            except pa.ArrowInvalid:
+                continue
+        return None
+
+    def _attempts(self, lines: bytes) -> Iterator[bytes]:
+        yield lines
+        if self.read.kind is Format.JSON and (bare := self._without_quotes(lines)) != lines:
+            yield bare
+
+    @cached_property
+    def _without_quotes(self) -> Callable[[bytes], bytes]:
+        return quotes_remover(self.schema)
 
     @cached_property
     def _is_malformed(self) -> Test:
