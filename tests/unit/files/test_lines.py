@@ -122,6 +122,18 @@ def test_a_quote_within_a_csv_value(escape: str, inside: bytes) -> None:
     assert rows == [{"text": 'x"y'}]
 
 
+def test_an_escape_character_is_removed_before_any_other() -> None:
+    """Unlike in Spark's own source, which docs/files.md says."""
+    schema = pa.schema([("text", pa.string())])
+    options = FileReadOptions(kind=Format.CSV, escape="\\")
+    parser = Parser(read=options, schema=schema, names=("text",), has_corrupt=False)
+
+    found = [
+        row["text"] for t in parser.tables(b'a\\nb\n"a\\nb"\na\\,b\n') for row in t.to_pylist()
+    ]
+    assert found == ["anb", "anb", "a,b"]
+
+
 def test_columns_of_a_ddl() -> None:
     ddl = "id INT, `a,b` STRUCT<x: INT, y: STRING>, d DECIMAL(10,2) COMMENT 'one, two'"
 
