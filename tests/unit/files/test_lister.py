@@ -1,9 +1,11 @@
 """Which listings the driver makes for the calls of an enumerator."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.connectors.files import source as module
@@ -125,3 +127,30 @@ def test_without_that_every_look_is_whole(store: Memory) -> None:
         scene.read_all()
 
     assert set(store.walks) == {""}
+
+
+@pytest.mark.parametrize("pattern", ["", "/*.parquet", "/**"])
+def test_a_folder_of_a_file_sink_is_named_once(tmp_path: Path, pattern: str) -> None:
+    """Spark leaves files of failed micro-batches there, which its own source does not read."""
+    lister = Lister(QuerySecrets())
+    (tmp_path / "part-0.parquet").write_text("rows")
+
+    def looked() -> list[str]:
+        source = FilesSource(paths=(f"{tmp_path}{pattern}",), kind_of_file=Format.PARQUET)
+        with capture_logs() as logs:
+            assert len(lister(source.list_page(1, None)).splits) == 1
+        return [entry["folder"] for entry in logs]
+
+    (tmp_path / "_spark_metadata").mkdir()
+    assert looked() == [str(tmp_path)]
+    assert looked() == []
+
+
+def test_a_folder_of_others_is_not_named(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").write_text("rows")
+    source = FilesSource(paths=(str(tmp_path),), kind_of_file=Format.PARQUET)
+
+    with capture_logs() as logs:
+        Lister(QuerySecrets())(source.list_page(1, None))
+
+    assert logs == []

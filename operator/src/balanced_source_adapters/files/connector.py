@@ -45,6 +45,12 @@ from balanced_source.names import is_unicode
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
 from balanced_source_adapters.files.stores import inner, selection, store_of
+from balanced_source_adapters.lazy_log import get_logger
+
+_SINK_LOG: Final = "_spark_metadata"
+"""Folder in which Spark's file sink says which files count."""
+
+log = get_logger(__name__)
 
 
 class FilesConnector(Connector):
@@ -92,6 +98,7 @@ class Lister:
         self._secrets = secrets
         self._rest: tuple[Json, tuple[File, ...]] = (None, ())
         self._news = news or News(secrets)
+        self._has_looked = False
 
     def __call__(self, call: AsyncCall) -> Page[BlockSplit]:
         if not isinstance(call, ListFiles):
@@ -118,10 +125,29 @@ class Lister:
             return page_of(call, listed(call, store), was_selected=was_selected)
         if (named := self._news.named(call, store)) is not None:
             return page_of(call, named, Extent.NAMED)
+        self._look_for_sinks(call, store)
         floor = call.floor
         is_partial = bool(floor) and store.is_ordered
         files = listed(call, store, after=floor if is_partial else "")
         return page_of(call, files, Extent.ABOVE_FLOOR if is_partial else Extent.WHOLE)
+
+    def _look_for_sinks(self, call: ListFiles, store: FileStore) -> None:
+        """Say once that a folder is written by a file sink of Spark, with files of failed tasks."""
+        if self._has_looked:
+            return
+        self._has_looked = True
+        for base in sorted({base_of(path).rstrip("/") for path in _inner_paths(call)}):
+            try:
+                is_sink = store.exists(f"{base}/{_SINK_LOG}")
+            except OSError:
+                continue  # the listing says what is wrong
+            if is_sink:
+                log.warning(
+                    "a query of Spark writes to this folder. Files that its failed micro-batches"
+                    " have left are read, too: their rows may come twice. Let it write a table of"
+                    " Delta or Iceberg, or to Kafka, if that matters",
+                    folder=base,
+                )
 
     def _measured(self, call: ListFiles, page: Page[BlockSplit]) -> Page[BlockSplit]:
         """Return the page with what the columns of its files say, if that is asked for."""
@@ -140,17 +166,29 @@ class Lister:
         return with_position(page, position)
 
 
+def _inner_paths(call: ListFiles) -> list[str]:
+    """Return the patterns of a call in the store's own form.
+
+    Raises:
+        DiscoveryError: one is invalid.
+    """
+    try:
+        patterns = [inner(path) for path in call.paths]
+        for pattern in patterns:
+            compiled(pattern)
+    except ValueError as error:
+        raise RefusedDiscoveryError(f"invalid path: {error}", scope=call.scope) from error
+    return patterns
+
+
 def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[File]:
     """Return the files that a call selects, each once, with paths after a given one.
 
     Raises:
         DiscoveryError: the store does not answer, or refuses to; or a pattern is invalid.
     """
-    try:
-        patterns = [inner(path) for path in call.paths]
-        expressions = [compiled(pattern) for pattern in patterns]
-    except ValueError as error:
-        raise RefusedDiscoveryError(f"invalid path: {error}", scope=call.scope) from error
+    patterns = _inner_paths(call)
+    expressions = [compiled(pattern) for pattern in patterns]
     several, known = len(patterns) > 1, set[str]()
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
