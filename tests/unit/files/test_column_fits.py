@@ -255,6 +255,14 @@ def test_a_header_with_columns_in_another_order_is_refused_in_each_block(
     assert read(path, options, schema) == [{"a": "1", "b": "2"}]
 
 
+def test_a_backtick_in_the_name_of_a_column(tmp_path: Path) -> None:
+    path, schema = tmp_path / "a.csv", StructType().add("b", StringType()).add("a`b", StringType())
+    path.write_bytes(b"b,a`b\n1,2\n")
+    options = {"fileFormat": "csv", "header": "true", "schema": "b STRING, `a``b` STRING"}
+
+    assert read(path, options, schema) == [{"b": "1", "a`b": "2"}]
+
+
 def test_json_keeps_its_column_of_malformed_records() -> None:
     assert file_read_options({"fileformat": "json"}).corrupt == "_corrupt_record"
     assert file_read_options({"fileformat": "parquet"}) == FileReadOptions(

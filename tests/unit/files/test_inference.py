@@ -180,7 +180,7 @@ def test_csv_with_and_without_names(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("'1;2';12:30:00;3\n'a\\'b';13:00:00;none\n")
     form = {"separator": ";", "quote": "'", "escape": "\\", "nullValue": "none"}
     assert ddl(tmp_path, "c.csv", "Csv", records=form) == "f0 STRING, f1 STRING, f2 BIGINT"
-    (tmp_path / "b.csv").write_text("1,tea\n")
+    (tmp_path / "b.csv").write_text("1,tea")
     assert ddl(tmp_path, "b.csv", "Csv") == "f0 BIGINT, f1 STRING"
 
 

@@ -226,6 +226,7 @@ def _csv_schema(lines: bytes, form: CsvForm) -> "pa.Schema":
     import pyarrow as pa
     from pyarrow import csv
 
+    lines = lines.removesuffix(b"\n") + b"\n"  # Arrow refuses a single line without its end
     # A quote that escapes itself is a doubled quote.
     escape = "" if form.escape == form.quote else form.escape
 

@@ -124,6 +124,6 @@ def _check_column(column: str, ddl: str) -> None:
 
 
 def _name(column: str) -> str:
-    if column.startswith("`"):
-        return column[1:].split("`", 1)[0]
+    if (quoted := re.match(_NAME, column)) is not None:
+        return quoted[0][1:-1].replace("``", "`")
     return column.replace(":", " ").split()[0]
