@@ -28,7 +28,7 @@ JSON = (
     b'{"a": "}\\nnull"}',
     b"[1]",
 )
-CSV = (b"1,2", b'1,"2', b'"1,2"', b'3",4', b"", b" ", b"1", b'1,""', b"\\", b'5" pipe,6')
+CSV = (b"1,2", b'"1",', b'1,"2', b'"1,2"', b'3",4', b"", b" ", b"1", b'1,""', b"\\", b'5" pipe,6')
 
 
 def parsed(kind: Format, data: bytes, **columns: pa.DataType) -> list[list[Any]]:
@@ -44,17 +44,19 @@ def parsed(kind: Format, data: bytes, **columns: pa.DataType) -> list[list[Any]]
     kind=st.sampled_from([(Format.JSON, JSON), (Format.CSV, CSV)]),
     cuts=st.lists(st.integers(0, 99), max_size=3),
     chunk=st.sampled_from([1, 9, 1000]),
+    is_ended=st.booleans(),
 )
 def test_each_line_means_the_same_in_any_file(
     picked: list[tuple[int, bool]],
     kind: tuple[Format, tuple[bytes, ...]],
     cuts: list[int],
     chunk: int,
+    is_ended: bool,
 ) -> None:
     form, known = kind
     # Most lines are good ones, so that several are parsed at once.
     lines = [known[n % len(known)] if is_odd else known[0] for n, is_odd in picked]
-    data = b"".join(line + b"\n" for line in lines)
+    data = b"\n".join([*lines, b""] if is_ended else lines)
     bounds = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
 
     found = [
@@ -65,6 +67,11 @@ def test_each_line_means_the_same_in_any_file(
     ]
 
     assert found == [row for line in lines for row in parsed(form, line + b"\n")]
+
+
+def test_the_last_line_of_a_file_needs_no_end() -> None:
+    for line in (b'"1",', b'"1"x,', b'"",', b"1,"):
+        assert parsed(Format.CSV, line) == parsed(Format.CSV, line + b"\n")
 
 
 def test_an_open_quote_takes_no_further_lines() -> None:

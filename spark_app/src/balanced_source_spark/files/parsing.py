@@ -243,8 +243,10 @@ class Parser:
         self, lines: bytes, names: Sequence[str], *, has_quoted_nulls: bool = False
     ) -> pa.Table:
         read = self.read
-        if not (self.names or lines.endswith(b"\n")):
-            lines += b"\n"  # without it, Arrow cannot tell how many columns a single line has
+        if not lines.endswith(b"\n"):
+            # Without it, Arrow takes an empty last value for one in quotes where the value before
+            # has some, and cannot tell how many columns a single line has.
+            lines += b"\n"
         return pa.csv.read_csv(
             pa.BufferReader(lines),
             read_options=pa.csv.ReadOptions(
