@@ -86,6 +86,16 @@ def test_columns_of_orc_files_are_found_by_name_and_rows_count(
     assert [row for part in found for row in part.to_pylist()] == rows
 
 
+def test_columns_without_names_are_not_left_out_without_a_word() -> None:
+    """Spark's own source takes them by their places. Before, all were null."""
+    table = pa.table({"_col0": [1], "_col1": ["x"]})
+
+    with pytest.raises(TypeError, match="no names but _col0, _col1, as old versions of Hive"):
+        orc_rows(table, pa.schema([("id", pa.int64())]))
+    assert orc_rows(table, pa.schema([("_col1", pa.string())])) == [{"_col1": "x"}]
+    assert len(orc_rows(table, pa.schema([]))) == 1
+
+
 def test_rows_without_columns_count() -> None:
     """Zero columns have no middle."""
     assert parquet(pa.table({}), columns={"id": pa.int64()}) == []

@@ -3,7 +3,7 @@
 Row groups and stripes whose middle lies in it, and blocks whose sync marker begins in it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -64,6 +64,8 @@ def orc(
 
     opened = library.ORCFile(file)
     wanted = found_names(opened.schema.names, schema.names)
+    if schema.names and not wanted:
+        _check_named(opened.schema.names)
     _check_columns(opened.schema, schema, wanted)
     columns = list(wanted.values()) or [opened.schema.names[0]]
     calendar = calendars.of_orc(opened.metadata)
@@ -93,6 +95,19 @@ def avro(
             yield _nulls(schema, found)
         else:
             yield _fitted(found, schema, wanted, calendar)
+
+
+def _check_named(names: Sequence[str]) -> None:
+    """Check that columns have names: old versions of Hive wrote numbers in their place.
+
+    Raises:
+        TypeError: they have none.
+    """
+    if names and all(name.startswith("_col") for name in names):
+        raise TypeError(
+            f"its columns have no names but {', '.join(names)}, as old versions of Hive wrote them:"
+            " use these in the schema, and rename them in the query"
+        )
 
 
 def _check_columns(found: pa.Schema, schema: pa.Schema, wanted: Mapping[str, str]) -> None:
