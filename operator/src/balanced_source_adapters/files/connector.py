@@ -40,7 +40,11 @@ from balanced_source.connectors.files import (
     with_position,
 )
 from balanced_source.connectors.pull import Page
-from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.errors import (
+    ContractViolationError,
+    DiscoveryError,
+    RefusedDiscoveryError,
+)
 from balanced_source.names import is_unicode
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.news import News
@@ -139,7 +143,7 @@ class Lister:
         for base in sorted({base_of(path).rstrip("/") for path in _inner_paths(call)}):
             try:
                 is_sink = store.exists(f"{base}/{_SINK_LOG}")
-            except OSError:
+            except (OSError, DiscoveryError):
                 continue  # the listing says what is wrong
             if is_sink:
                 log.warning(
