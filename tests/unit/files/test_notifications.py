@@ -21,6 +21,7 @@ from balanced_source.connectors.files import (
     Seen,
     Store,
 )
+from balanced_source.connectors.files import source as source_module
 from balanced_source.connectors.pull import Page
 from balanced_source.errors import InvalidSpecError, TransientDiscoveryError
 from balanced_source_adapters.files import connector, notifications
@@ -153,6 +154,28 @@ def test_a_message_about_a_deleted_object_is_done(scene: Scene) -> None:
     assert scene.look() == []
     assert scene.look() == []
     assert scene.queue.messages == {}
+
+
+@pytest.mark.parametrize("count", [15, 25, 45, 200])
+def test_a_long_backlog_is_listed_to_its_end(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Notifications do not name it, and the next whole look may be hours away."""
+    monkeypatch.setattr(source_module, "PAGE", 10)
+    scene = Scene(monkeypatch)
+    for number in range(count):
+        scene.arrives(f"{number:04}", 100 + number, is_told=False)
+
+    found, has_more = 0, True
+    while has_more:
+        page = scene.lister(scene.source.list_page(1, scene.cursor))
+        scene.cursor, has_more = page.cursor, page.has_more
+        found += len(page.splits)
+
+    assert found == count
+    assert scene.look() == []
+    scene.arrives("told", 1000)
+    listings = scene.store.listings
+    assert scene.look() == ["told"]
+    assert scene.store.listings == listings
 
 
 def test_another_queue_takes_the_place_of_the_former_one(scene: Scene) -> None:

@@ -37,6 +37,7 @@ class News:
         self._looks = 0
         self._unstored: tuple[Json, tuple[str, ...]] = (None, ())
         self._received: tuple[str, ...] = ()
+        self._unfinished: Json = None
 
     def named(self, call: ListFiles, store: FileStore) -> tuple[File, ...] | None:
         """Return the objects that notifications name; None if the call needs a listing.
@@ -71,7 +72,9 @@ class News:
         # Between listings every file stays in the window by name, which has room for twice as many
         # as a listing leaves in it.
         is_full = len(Cursor.from_json(call.cursor).window) > 2 * WINDOW - PAGE
-        if call.cursor is None or is_full or self._looks % WHOLE_EVERY == 1:
+        # No notification names what a listing has left for the next page.
+        is_unfinished = call.cursor is None or call.cursor == self._unfinished
+        if is_unfinished or is_full or self._looks % WHOLE_EVERY == 1:
             return None
         notices = queue.receive()
         if len(notices.paths) > PAGE:
@@ -86,6 +89,7 @@ class News:
 
     def note(self, page: Page[Any]) -> None:
         """Take note of the answer to a call: its messages are done when its cursor is stored."""
+        self._unfinished = page.cursor if page.has_more else None
         if self._received and not page.refusal:
             self._unstored = (page.cursor, self._received)
         self._received = ()
