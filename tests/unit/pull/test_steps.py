@@ -1,7 +1,7 @@
 """Single steps of an enumerator whose readers ask for splits: what they get, and what is kept."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -234,6 +234,7 @@ class PagedLists(PagedPullSource[Numbers]):
     """Lists that a test names page by page."""
 
     discovery_interval: float | None = 7.0
+    may_repeat: bool = False
 
     def list_page(self, round_number: int, cursor: Any) -> ListNumbers:
         return ListNumbers(scope=f"after {cursor}", round=round_number)
@@ -256,6 +257,29 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Pages:
     monkeypatch.setattr(paging, "FEW", 2)
     source: Any = PagedLists()
     return Pages(source)
+
+
+def test_consent_is_needed_once(pages: Pages) -> None:
+    """Otherwise it stays set, and the next lost state repeats everything without a question."""
+    step = pages
+    step.enumerator.state = replace(step.enumerator.state, is_doubtful=True)
+    step.lists(Page(splits=(one(0), one(1), one(2)), cursor="a", has_more=True))
+    step.enumerator.handle_split_requests({0: 9}, None)
+    assert step.owners == {}
+
+    consent: Any = PagedLists(may_repeat=True)
+    step.enumerator.handle_source_change(consent)
+    assert len(step.owners) == 3
+    assert step.enumerator.state.is_doubtful, "there is another page"
+    step.lists(Page(splits=(one(3),), cursor="b"))
+    assert len(step.owners) == 4
+    assert not step.enumerator.state.is_doubtful
+
+    without: Any = PagedLists()
+    step.enumerator.handle_source_change(without)
+    step.lists(Page(splits=(one(4),), cursor="c"))
+    assert len(step.owners) == 5
+    assert step.enumerator.problems() == {}
 
 
 def test_the_next_page_is_listed_once_few_splits_are_left(pages: Pages) -> None:

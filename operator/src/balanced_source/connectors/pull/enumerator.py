@@ -89,6 +89,11 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         return self.state.is_doubtful and not self.source.may_repeat
 
     @property
+    def is_exhausted(self) -> bool:
+        """Whether everything has been listed that may have been read before the state was lost."""
+        return self.state.is_listed
+
+    @property
     def scope(self) -> str:
         """What is listed, for messages."""
         return self.source.list_splits(0).scope
@@ -254,6 +259,13 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
             # First what came back: no one asks for it, so no request would fetch it.
             self._give_returned(readers)
             self._answer()
+        self._end_doubt()
+
+    def _end_doubt(self) -> None:
+        """Once all of it was given out again, nothing that is listed later was read before."""
+        may_end = self.state.is_doubtful and self.source.may_repeat
+        if may_end and self.is_exhausted and not self.state.pending:
+            self.state = replace(self.state, is_doubtful=False)
 
     def _give_returned(self, readers: Mapping[int, ReaderInfo[SplitT]]) -> None:
         back = [split for s, split in self.state.pending.items() if s in self.state.returned]

@@ -54,16 +54,22 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         super().__init__(context, source, state)
         self.is_listing = False
         self.has_more = False
+        self.is_complete = False
         self.losses: tuple[str, ...] = ()
 
     def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
         copy = super().fork(context)
         copy.is_listing, copy.has_more, copy.losses = self.is_listing, self.has_more, self.losses
+        copy.is_complete = self.is_complete
         return copy
 
     @property
     def has_memory(self) -> bool:
         return self.state.cursor is not None
+
+    @property
+    def is_exhausted(self) -> bool:
+        return self.is_complete
 
     def problems(self) -> Mapping[str, Exception]:
         return {**super().problems(), **({LOST: self._lost()} if self.losses else {})}
@@ -120,6 +126,8 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
             if loss not in self.losses:
                 self.context.report(Reason.SPLITS_SKIPPED, loss, warning=True)
         self.has_more, self.losses = page.has_more, page.losses
+        # Of this process: a state that is read back does not say whether there is more.
+        self.is_complete = not page.has_more
         # An unchanged state is not stored again, so an idle source writes nothing.
         if new or is_over or page.cursor != self.state.cursor:
             ordered = in_order({**pending, **new}, self.source) if new else pending
