@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source.api import MIN_WATERMARK
+from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
 from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.options import AlignmentOptions
 from support.journal_query import JournalQuery
@@ -29,8 +29,8 @@ class Told(GroupAlignment):
 class Member:
     """A source of the group, with one tape."""
 
-    def __init__(self, folder: Path, begin: int, step: int) -> None:
-        self.half = TapeHalf(shelf(1, 20), is_timed=True)
+    def __init__(self, folder: Path, begin: int, step: int, *, knows_ends: bool = False) -> None:
+        self.half = TapeHalf(shelf(1, 20), is_timed=True, knows_ends=knows_ends)
         self.half.shelf.times = dict.fromkeys(self.half.shelf.lengths, (begin, step))
         alignment = AlignmentOptions(max_drift=DRIFT, idle_timeout=0.0, group="g")
         self.query = JournalQuery(folder, self.half, max_records=None, alignment=alignment)
@@ -73,3 +73,18 @@ def test_they_do_not_wait_for_each_other_without_end(
     finally:
         for member in members:
             member.query.close()
+
+
+@pytest.mark.parametrize("knows_ends", [False, True])
+def test_a_source_that_is_read_holds_the_other_no_longer_than_its_timeout(
+    tmp_path: Path, *, knows_ends: bool
+) -> None:
+    """One that knows its ends plans no further micro-batch, which would find nothing."""
+    member = Member(tmp_path / "a", 0, 100, knows_ends=knows_ends)
+    member.told.newest = MAX_WATERMARK
+    for _ in range(TURNS):
+        member.query.trigger()
+        if member.is_read and member.watermark == MAX_WATERMARK:
+            break
+    assert member.watermark == MAX_WATERMARK
+    member.query.close()

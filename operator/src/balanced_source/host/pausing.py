@@ -62,6 +62,18 @@ class PauseAligner:
             if s in quiet or (s in self.silent_since and s not in moved)
         }
 
+    def note_read(self, splits: Iterable[SplitId], *, now: float) -> None:
+        """Take in that splits are read to the ends that their source names.
+
+        No micro-batch follows that would find nothing there.
+
+        Args:
+            splits: of which nothing is left.
+            now: in seconds, monotonic.
+        """
+        for split_id in splits:
+            self.silent_since.setdefault(split_id, now)
+
     def pause(self, unread: Collection[SplitId], *, others: int, now: float) -> Pause:
         """Return what the next micro-batch leaves out.
 

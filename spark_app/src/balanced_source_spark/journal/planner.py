@@ -374,9 +374,21 @@ class JournalPlanner(StreamPlanner):
         # There is no second micro-batch for what an alignment leaves.
         if self._pauses is None or end.journal is None or self._is_single:
             return end
-        pause = self._pauses.pause(_left(end), others=self._others(), now=time.monotonic())
+        now, left = time.monotonic(), _left(end)
+        if self._hooks.knows_ends:
+            self._pauses.note_read(self._read_to_end(end, left), now=now)
+        pause = self._pauses.pause(left, others=self._others(), now=now)
         self._note_alignment()
         return replace(end, journal=replace(end.journal, pause=pause))
+
+    def _read_to_end(self, end: StreamOffset, left: Sequence[SplitId]) -> list[SplitId]:
+        """Return the splits that stand where they end now, as far as servers have said."""
+        known, silent = self._ends.get(end.positions), self._ends.silent
+        return [
+            s
+            for s in left
+            if s in known and s not in silent and known[s].end <= (end.positions[s] or 0)
+        ]
 
     @property
     def _alignment(self) -> PauseAligner | None:
