@@ -15,13 +15,15 @@ from typing import Final
 from balanced_source.errors import BalancedSourceError
 from balanced_source.names import shown
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark.option_names import MOST_READERS
 
 CONTROL: Final = "control"
 """Key of the folder in the `latestOffset` of a query's progress."""
 
 PARALLELISM: Final = "parallelism"
 """File that holds the wanted number of readers."""
+
+MOST_READERS: Final = 10_000
+"""A larger number is a slip of the finger."""
 
 _PREFIX: Final = "balanced-source-"
 """The name of each control folder begins with it."""

@@ -9,9 +9,6 @@ _READ: Final = "What is read"
 _BATCHES: Final = "Micro-batches"
 _RUNS: Final = "How it runs"
 
-MOST_READERS: Final = 10_000
-"""A larger number of readers is a slip of the finger."""
-
 OPTIONS: Final = (
     Option(
         name="source",

@@ -40,9 +40,10 @@ from balanced_source_spark.contract.option_table import (
 )
 from balanced_source_spark.contract.secrets import NO_SECRETS, QuerySecrets
 from balanced_source_spark.contract.values import number, one_of, positive, seconds
+from balanced_source_spark.control import MOST_READERS
 from balanced_source_spark.journal_options import OPTIONS as JOURNAL_OPTIONS
 from balanced_source_spark.journal_options import JournalOptions, journal_options
-from balanced_source_spark.option_names import MOST_READERS, OPTIONS
+from balanced_source_spark.option_names import OPTIONS
 
 MIN_GROUP_IDLE: Final = 3.0
 """Seconds; sources of a group hear of each other every few seconds."""

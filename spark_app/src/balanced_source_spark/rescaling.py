@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.names import shown
-from balanced_source_spark.control import CONTROL, RescaleError, request_parallelism
-from balanced_source_spark.option_names import MOST_READERS
+from balanced_source_spark.control import CONTROL, MOST_READERS, RescaleError, request_parallelism
 
 __all__ = ["RescaleError", "rescale"]
 

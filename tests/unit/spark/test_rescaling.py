@@ -16,8 +16,7 @@ from balanced_source_spark import rescale
 from balanced_source_spark.channels.channel import Rescalable
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
-from balanced_source_spark.control import PARALLELISM, Control, request_parallelism
-from balanced_source_spark.option_names import MOST_READERS
+from balanced_source_spark.control import MOST_READERS, PARALLELISM, Control, request_parallelism
 from balanced_source_spark.rescaling import RescaleError
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
