@@ -42,6 +42,7 @@ from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.readers import ReaderHooks, ReadersHalf
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.gaps import GapCounter
+from balanced_source_spark.journal.mismatches import lost, older, stuck, too_old
 from balanced_source_spark.journal.offset_log import CommitOrder, check_logged
 from balanced_source_spark.journal_options import JournalOptions
 from balanced_source_spark.options import Options
@@ -291,7 +292,7 @@ class JournalPlanner(StreamPlanner):
         if newest is None:
             return False
         if newest < point.number - 1:  # each micro-batch is closed before the next one is planned
-            raise ForeignJournalError(_lost(point, newest))
+            raise ForeignJournalError(lost(point, newest))
         self._is_found = True
         # The checkpoint is an older copy: these records are of micro-batches that it will plan
         # again.
@@ -308,9 +309,9 @@ class JournalPlanner(StreamPlanner):
         """
         # The records of the checkpoint's last micro-batch are deleted: where it ended is unknown.
         if newest - point.number >= self._journal.min_batches:
-            raise ForeignJournalError(_too_old(point, newest))
+            raise ForeignJournalError(too_old(point, newest))
         self._name = self._journal.new_name()
-        problem = Problem(reason=Reason.CHECKPOINT_OLDER, message=_older(point, newest))
+        problem = Problem(reason=Reason.CHECKPOINT_OLDER, message=older(point, newest))
         self._set_problem(_OLDER, problem)
 
     def _patiently(self, question: Callable[[], T | None], *, is_needed: bool = False) -> T | None:
@@ -431,7 +432,7 @@ class JournalPlanner(StreamPlanner):
             return self._done.issuperset(left) or self._is_time_over(left)
         short = [s for s in left if (end.positions[s] or 0) < targets.get(s, 0)]
         if short and time.monotonic() - self._moved_at > self._options.start_timeout:
-            raise DiscoveryError(_stuck(short[0], end, targets, self._options.start_timeout))
+            raise DiscoveryError(stuck(short[0], end, targets, self._options.start_timeout))
         return not short
 
     def _most_millis(self) -> int | None:
@@ -475,38 +476,3 @@ def _left(end: StreamOffset) -> list[SplitId]:
     """Return the splits that are to be read on."""
     left_out = end.journal.left_out if end.journal is not None else frozenset()
     return [s for s in end.positions if s not in left_out]
-
-
-def _older(point: JournalPoint, newest: int) -> str:
-    return (
-        f"the Spark checkpoint is older than its journal: it ends with micro-batch {point.number},"
-        f" and the journal has records up to {newest}. The checkpoint was restored from an older"
-        " copy, or asynchronous progress tracking is on. Records are delivered again, and a sink"
-        " that recognises micro-batches by their number may skip new ones. Restore the sink to the"
-        " same point"
-    )
-
-
-def _lost(point: JournalPoint, newest: int) -> str:
-    return (
-        f"the journal is older than the Spark checkpoint: it ends with micro-batch {newest}, and"
-        f" the checkpoint with {point.number}. Where that micro-batch ended is unknown. Restore the"
-        " journal that belongs to the checkpoint, or start the query with a new checkpointLocation"
-    )
-
-
-def _too_old(point: JournalPoint, newest: int) -> str:
-    return (
-        f"the Spark checkpoint ends with micro-batch {point.number}, whose records were deleted:"
-        f" its journal is at {newest}. Where that micro-batch ended is unknown. Restore a newer"
-        " checkpoint, or start the query with a new checkpointLocation"
-    )
-
-
-def _stuck(
-    split_id: SplitId, end: StreamOffset, targets: Mapping[SplitId, int], timeout: float
-) -> str:
-    return (
-        f"split {split_id} stays at {end.positions[split_id]} for {timeout:.0f} s, and was to be"
-        f" read up to {targets.get(split_id)}: check that the source still has these records"
-    )
