@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from balanced_source.api import SplitId
+from balanced_source.api import ReaderInfo, SplitId
 from balanced_source.connectors.discovery import (
     CONFIRMATIONS,
     Discovered,
@@ -20,6 +20,7 @@ from balanced_source.connectors.discovery import (
     recreated,
     some,
 )
+from balanced_source.connectors.discovery.reported import scopes_held
 from balanced_source.connectors.discovery.values import is_read
 from balanced_source.connectors.kinesis.contract import DiscoveredShards, ShardDiscovery
 from balanced_source.connectors.kinesis.later import begun_later
@@ -37,6 +38,28 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
     """Of the listing that is taken in."""
     _begun: frozenset[SplitId] = frozenset()
     """Shards of the listed stream that have a position, also if they are not listed any more."""
+    _unproven: frozenset[SplitId] = frozenset()
+    """Shards that wait for a listing, see `add_readers`."""
+
+    def add_readers(self, subtask_ids: Sequence[int]) -> None:
+        registered = self.context.registered_readers()
+        if unproven := self._unread_by([registered[subtask_id] for subtask_id in subtask_ids]):
+            self._unproven |= unproven
+            self._confirm(unproven)
+        super().add_readers(subtask_ids)
+
+    def _unread_by(self, readers: Sequence[ReaderInfo[ShardSplit]]) -> frozenset[SplitId]:
+        """Return shards that no host holds, and that others may have read since they were noted.
+
+        The parents in a listing tell.
+        """
+        # A host that gave a shard away retains its position, and may not have heard of its end.
+        retained = {split.split_id for r in readers for split in r.retained_splits}
+        # Of readers that the state does not know, the state may be an older copy.
+        scopes = scopes_held((r for r in readers if r.is_first_report), self.source)
+        alone = {s for s in self.state.unassigned if self.source.scope_of(s) in scopes}
+        owned, positions = self.context.current_assignments(), self.context.split_positions()
+        return frozenset(s for s in retained | alone if s not in owned and s not in positions)
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         super().handle_finished(split_ids)
@@ -55,6 +78,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if is_first and (why := self.source.wrong_start(scope, result.shards)) is not None:
             self._scope_failed(scope, why)
             return
+        self._unproven = frozenset(s for s in self._unproven if self.source.scope_of(s) != scope)
+        self._drop_read(scope, result)
         self._lineage = lineage = self._lineage_of(scope, result)
         # The service lists no shard whose records are all gone. With `Fail` someone has to decide.
         expired = frozenset() if self.source.may_lose else self._lost(scope, result)
@@ -80,6 +105,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         return None if split is None else split.attributes()
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
+        unconfirmed = self.transient.unconfirmed | self._unproven
+        self.transient = replace(self.transient, unconfirmed=unconfirmed)
         super()._scope_failed(scope, self._deleted(scope, error))
 
     def _deleted(self, scope: str, error: Exception) -> Exception:
@@ -174,6 +201,33 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
             *self.transient.in_flight,
         )
         return frozenset(s for s in known if self.source.scope_of(s) == scope)
+
+    def _drop_read(self, scope: str, result: DiscoveredShards) -> None:
+        """Drop unread shards that hosts have read and let go of: the state is an older copy.
+
+        That a Spark checkpoint holds a descendant of a shard, and none holds the shard, proves it.
+        """
+        positions, former = self.context.split_positions(), self._of_former_stream(scope, result)
+        held = [s for s in self._held(scope) - former if s in positions]
+        kept = {s: entry.split for s, entry in self.state.retained.items()}
+        waiting = {s: x for s, x in {**kept, **self.state.unassigned}.items() if s not in positions}
+        begun = Lineage(shards=result.shards).with_ancestors(held) if waiting else frozenset()
+        gone = {s for s, x in waiting.items() if s in begun and s not in former and not is_read(x)}
+        if not gone:
+            return
+        state = self.state
+        self.state = replace(
+            state,
+            unassigned={s: x for s, x in state.unassigned.items() if s not in gone},
+            preferred={s: o for s, o in state.preferred.items() if s not in gone},
+            retained={s: entry for s, entry in state.retained.items() if s not in gone},
+        )
+        self.context.forget_splits(gone)
+        self.context.report(
+            Reason.SPLITS_REMOVED,
+            f"{len(gone)} shards of an older state were read since, as the Spark checkpoints tell:"
+            f" {some(sorted(gone))}",
+        )
 
     def _lost(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
         """Return the shards that are not retained, and were not read to their end."""
