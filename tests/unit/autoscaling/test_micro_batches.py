@@ -1,6 +1,6 @@
 """Micro-batches that last longer than anything that the autoscaler measures by."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
@@ -107,9 +107,11 @@ def test_the_capacity_is_measured_from_end_to_end_of_long_micro_batches(cost: fl
     assert found.rate <= 1.05 * 3000 / 6, "they read what arrives"
 
 
-def test_a_source_at_its_limit_warns_once_however_its_micro_batches_swing() -> None:
+@pytest.mark.parametrize("delay", [300.0, 0.0])
+def test_a_source_at_its_limit_warns_once_however_its_micro_batches_swing(delay: float) -> None:
     """At the end of each micro-batch it is less far behind than maxLag."""
-    query = Query(load=3000, capacity=1000, cost=40, policy=policy(most=3), readers=3).run(7200)
+    asked = replace(policy(most=3), scale_down_delay=delay)
+    query = Query(load=3000, capacity=1000, cost=40, policy=asked, readers=3).run(7200)
 
     changes = [v.is_able for v in query.verdicts]
     assert sum(before != after for before, after in pairwise(changes)) == 1

@@ -25,6 +25,9 @@ TOLERANCE: Final = 0.1
 PROBE: Final = 4
 """One reader in so many is taken away to find out whether fewer suffice."""
 
+_LIMITS: Final = (Reason.AT_MAXIMUM, Reason.DOWNSTREAM_LIMIT, Reason.HOT_SPLIT)
+"""Reasons of decisions that cannot do what a load asks for."""
+
 _NEAR: Final = (Reason.CATCHING_UP, Reason.WITHIN_TARGET)
 """Reasons of decisions that a load near a limit leads to in between."""
 
@@ -260,11 +263,11 @@ def _is_still_limited(it: _Situation, before: Verdict, verdict: Verdict) -> bool
     A load near the limit exceeds it now and then, and long micro-batches are behind and catch up in
     turn: a condition that changes each time would be a flood of warnings, and no alert would last.
     """
-    if before.is_able or it.memory.limited is None:
+    if before.reason not in _LIMITS or it.memory.limited is None:
         return False
     at, policy = it.memory.limited
     is_near = verdict.reason in _NEAR
-    is_recent = it.now - at < it.policy.patience and policy == it.policy
+    is_recent = it.now - at < max(it.policy.patience, KEEP_MESSAGE) and policy == it.policy
     return is_near and is_recent and before.readers == verdict.readers
 
 
