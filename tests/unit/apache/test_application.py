@@ -120,7 +120,7 @@ BOUNDED = {
 @pytest.mark.parametrize(
     ("changes", "max_failures", "policy", "attempts"),
     [
-        ({}, None, "Always", 2**31 - 1),
+        ({}, None, "OnFailure", 2**31 - 1),
         ({}, 3, "OnFailure", 2),
         ({}, 1, "OnFailure", 0),
         (BOUNDED, None, "OnFailure", 5),

@@ -164,7 +164,7 @@ def test_a_stuck_application_is_recreated_only_without_a_driver() -> None:
         ("SUCCEEDING", "ApplicationStuck"),
         ("FAILING", "ApplicationRestarting"),
         ("PENDING_RERUN", "ApplicationRestarting"),
-        ("SUBMISSION_FAILED", "ApplicationRestarting"),
+        ("SUBMISSION_FAILED", "SubmissionFailed"),
     ],
 )
 def test_a_long_pause_before_the_next_attempt_says_nothing_about_the_spark_operator(
@@ -179,7 +179,7 @@ def test_a_long_pause_before_the_next_attempt_says_nothing_about_the_spark_opera
 
     assert decided.problem is not None
     assert (decided.problem.reason, names(decided.delete)) == (reason, ["orders-1"])
-    is_retried = reason == "ApplicationRestarting"
+    is_retried = reason != "ApplicationStuck"
     assert ("out of memory" in decided.message) is is_retried
     assert ("check that the Spark operator runs" in decided.message) is not is_retried
     assert decided.failures == (40 if is_retried else 0), "the next one continues to count"

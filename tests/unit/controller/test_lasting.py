@@ -27,7 +27,7 @@ def looked(*looks: Decision, has_driver: bool = False) -> Decision:
 
 
 def stuck() -> Decision:
-    return Decision(state=ApplicationState.FAILED, reason=STUCK.reason, problem=STUCK)
+    return Decision(state=ApplicationState.FAILED, problem=STUCK, is_stuck=True)
 
 
 @pytest.mark.parametrize(

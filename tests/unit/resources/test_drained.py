@@ -21,7 +21,10 @@ def test_kubeflows_gets_one_executor_and_no_limit_of_failures() -> None:
     found = SPARK_OPERATORS[Provider.KUBEFLOW].drained(lost)
 
     assert found["executor"] == {"cores": 2, "instances": 1}
-    assert found["restartPolicy"]["type"] == "Always"
+    assert (found["restartPolicy"]["type"], found["restartPolicy"]["onFailureRetries"]) == (
+        "OnFailure",
+        5,
+    )
     assert found["image"] == "shop/orders:1"
     assert lost == before
 
@@ -36,5 +39,5 @@ def test_apaches_gets_one_executor_and_no_limit_of_failures() -> None:
     found = SPARK_OPERATORS[Provider.APACHE].drained(lost)
 
     assert found["sparkConf"] == {"spark.executor.instances": "1", "spark.x": "y"}
-    assert found["applicationTolerations"]["restartConfig"]["restartPolicy"] == "Always"
+    assert found["applicationTolerations"]["restartConfig"]["maxRestartAttempts"] == 5
     assert lost == before

@@ -224,12 +224,20 @@ def test_secrets_are_mounted_in_driver_and_executors_by_reference() -> None:
         )
 
 
-def test_a_query_that_ends_is_not_started_again() -> None:
-    pipeline = {"checkpointLocation": "/c", "trigger": {"availableNow": True}}
+@pytest.mark.parametrize("is_bounded", [False, True])
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"processingTime": "1s"}])
+def test_a_query_that_has_ended_is_not_started_again(
+    trigger: dict[str, Any], *, is_bounded: bool
+) -> None:
+    """Of an unbounded source it is reported: it would end again at once."""
+    pipeline = {"checkpointLocation": "/c", "trigger": trigger}
 
-    assert manifest(pipeline=pipeline)["spec"]["restartPolicy"]["type"] == "OnFailure"
-    assert manifest(is_bounded=True)["spec"]["restartPolicy"]["type"] == "OnFailure"
-    assert manifest()["spec"]["restartPolicy"]["type"] == "Always"
+    policy = manifest(pipeline=pipeline, is_bounded=is_bounded)["spec"]["restartPolicy"]
+
+    ends = is_bounded or "availableNow" in trigger
+    retries = 5 if ends else 2**31 - 1
+    assert (policy["type"], policy["onFailureRetries"]) == ("OnFailure", retries)
+    assert policy["onSubmissionFailureRetries"] == retries
 
 
 @pytest.mark.parametrize(("max_failures", "restarts"), [(1, 0), (3, 2)])
@@ -238,6 +246,7 @@ def test_the_last_failure_that_is_allowed_is_not_followed_by_a_restart(
 ) -> None:
     policy = manifest(max_failures=max_failures)["spec"]["restartPolicy"]
     assert (policy["type"], policy["onFailureRetries"]) == ("OnFailure", restarts)
+    assert policy["onSubmissionFailureRetries"] == 5
 
 
 def test_everything_is_owned_by_the_source() -> None:

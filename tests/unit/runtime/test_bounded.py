@@ -11,9 +11,11 @@ from support.cluster_story import NAMESPACE, Story
 
 
 @pytest.mark.parametrize(
-    ("more", "policy"), [({}, "Always"), ({"stoppingOffsets": {"type": "Latest"}}, "OnFailure")]
+    ("more", "retries"), [({}, 2**31 - 1), ({"stoppingOffsets": {"type": "Latest"}}, 5)]
 )
-def test_it_is_not_started_again_when_everything_is_read(more: dict[str, Any], policy: str) -> None:
+def test_its_spark_operator_starts_no_program_again_that_has_ended(
+    more: dict[str, Any], retries: int
+) -> None:
     kafka = {**spec_json()["source"]["kafka"], **more}
     story = Story()
 
@@ -26,4 +28,6 @@ def test_it_is_not_started_again_when_everything_is_read(more: dict[str, Any], p
         return list(story.server.select(KUBEFLOW_APPLICATION, NAMESPACE))
 
     virtual_time.run(play())
-    assert [one["spec"]["restartPolicy"]["type"] for one in applications()] == [policy]
+    (policy,) = (one["spec"]["restartPolicy"] for one in applications())
+    assert policy["type"] == "OnFailure"
+    assert policy["onFailureRetries"] == policy["onSubmissionFailureRetries"] == retries

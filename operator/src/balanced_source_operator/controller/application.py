@@ -9,6 +9,7 @@ driver lives (so pods are checked first).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from balanced_source.api import Problem
@@ -244,7 +245,7 @@ def _watch(
     if state in _PASSING:
         left = deadlines.stuck_after - in_state
         if left <= 0 and not lives:
-            return _stuck(application, pods, deadlines=deadlines)
+            return _stuck(application, found=found, deadlines=deadlines)
         return _passing(application, pods, state, left=left, found=found, deadlines=deadlines)
     if state is ApplicationState.FINISHED and wanted.is_unread and found is None:
         left = UNREAD_PATIENCE - in_state
@@ -350,26 +351,30 @@ def _failed(
     )
 
 
-def _stuck(application: Manifest, pods: Sequence[Manifest], *, deadlines: Deadlines) -> Decision:
+def _stuck(application: Manifest, *, found: Problem | None, deadlines: Deadlines) -> Decision:
     """Nothing has happened for long, and no driver would end: the application is made again."""
     name, word = name_of(application), word_of(application)
-    what = f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a driver"
-    if word in RETRIED:
+    again = f"it was {word} for {deadlines.stuck_after:.0f} s, and is deleted and created again"
+    problem = Problem(
+        reason=Reason.APPLICATION_STUCK,
+        message=(
+            f"SparkApplication {name} was {word} for {deadlines.stuck_after:.0f} s without a"
+            " driver. It is deleted and created again; check that the Spark operator runs"
+        ),
+    )
+    if found is not None and word in RETRIED:
         # The Spark operator pauses longer after each attempt, and an application may live for
         # months.
-        reason = Reason.APPLICATION_RESTARTING
-        message = f"{what}: {cause(application, pods)}. It is deleted and created again now"
-    else:
-        reason = Reason.APPLICATION_STUCK
-        message = f"{what}. It is deleted and created again; check that the Spark operator runs"
+        problem = replace(found, message=f"{found.message}; {again}")
     return Decision(
         state=ApplicationState.FAILED,
         name=name,
         delete=(application,),
-        reason=reason,
-        message=message,
-        problem=Problem(reason=reason, message=message),
+        reason=problem.reason,
+        message=problem.message,
+        problem=problem,
         failures=failures_of(application) if word in RETRIED else 0,
+        is_stuck=True,
     )
 
 

@@ -106,6 +106,7 @@ class Decision:
         is_restart: whether a running application is stopped because its settings changed.
         is_done: whether the application has ended, and its host has read all of its splits.
         is_over: whether it has ended as the trigger availableNow asks for.
+        is_stuck: whether nothing has happened for long, so that the application is made again.
         waits_for: object of a former start that must be gone first; empty for none.
     """
 
@@ -122,4 +123,5 @@ class Decision:
     is_restart: bool = False
     is_done: bool = False
     is_over: bool = False
+    is_stuck: bool = False
     waits_for: str = ""

@@ -42,7 +42,7 @@ class Lasting:
         """
         stays = decision.state in _UNDECIDED and not has_driver
         stuck = self.stuck if stays else None
-        if decision.reason == Reason.APPLICATION_STUCK:
+        if decision.is_stuck:
             stuck = decision.problem
         since = self.since if decision.waits_for == self.waits_for else now
         return Lasting(stuck=stuck, waits_for=decision.waits_for, since=since)

@@ -23,6 +23,7 @@ from balanced_source_operator.resources.spark_application import (
     ends_by_itself,
     executor_template,
     executors,
+    retries,
 )
 from balanced_source_operator.spec import Application
 
@@ -32,8 +33,6 @@ PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 RUN_LONG_ENOUGH: Final = 600.0
 """Seconds after which an attempt that fails begins a new row of failures."""
 
-_UNLIMITED: Final = 2**31 - 1
-_RETRIES: Final = 5
 _ROLES: Final = ("driver", "executor")
 _ACCOUNT: Final = "spark.kubernetes.authenticate.driver.serviceAccountName"
 
@@ -98,7 +97,7 @@ def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec of a lost application for one executor, without a limit of failures."""
     after = copy.deepcopy(dict(spec))
     after["sparkConf"] = {**after.get("sparkConf", {}), "spark.executor.instances": "1"}
-    after["applicationTolerations"] = _tolerations(None, ends=False)
+    after["applicationTolerations"] = _tolerations(None, ends=True)
     return after
 
 
@@ -135,15 +134,11 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
 
 
 def _tolerations(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
-    """Its part of restarts. Its defaults are `Never` and three attempts."""
-    is_limited = ends or max_failures is not None
-    attempts = _UNLIMITED if max_failures is None else max(0, max_failures - 1)
-    if ends and max_failures is None:
-        attempts = _RETRIES
+    """Its part of restarts, as Kubeflow's. Its defaults are `Never` and three attempts."""
     return {
         "restartConfig": {
-            "restartPolicy": "OnFailure" if is_limited else "Always",
-            "maxRestartAttempts": attempts,
+            "restartPolicy": "OnFailure",
+            "maxRestartAttempts": retries(max_failures, ends=ends),
             "restartBackoffMillis": RETRY_SECONDS * 1000,
             "restartCounterResetMillis": int(RUN_LONG_ENOUGH * 1000),
         },

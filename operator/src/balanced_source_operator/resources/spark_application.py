@@ -108,7 +108,12 @@ _HASHED_VOLUME: Final = "bsrc-sha-"
 RETRY_SECONDS: Final = 10
 """Seconds until a Spark operator starts a driver again."""
 
-_SUBMISSION_RETRIES: Final = 5
+RETRIES: Final = 5
+"""Times that a Spark operator tries again what ends by itself, or a drain attempt."""
+
+UNLIMITED: Final = 2**31 - 1
+"""Times that it starts the driver of a stream again: each time is sooner than another application.
+"""
 
 
 def spark_application(
@@ -207,7 +212,8 @@ def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec of a lost application for one executor, without a limit of failures."""
     after = copy.deepcopy(dict(spec))
     after["executor"] = {**after.get("executor", {}), "instances": 1}
-    after["restartPolicy"] = _restart_policy(None, ends=False)
+    # One with settings that do not work must fail, so that the next one has others.
+    after["restartPolicy"] = _restart_policy(None, ends=True)
     return after
 
 
@@ -276,19 +282,31 @@ def ends_by_itself(application: Application) -> bool:
 def _restart_policy(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
     """The Spark operator's part of restarts.
 
-    With a limit it gives up, and the operator sees a failed application.
-    All that has a default is set: Kubeflow's defaults are in a webhook, which may be absent.
+    With a limit it gives up, and the operator sees a failed application. Type Always would also
+    start a program again that has ended in order, at once and without end. All that has a default
+    is set: Kubeflow's defaults are in a webhook, which may be absent.
     """
+    attempts = retries(max_failures, ends=ends)
     return {
-        "type": "OnFailure" if ends or max_failures is not None else "Always",
-        "onSubmissionFailureRetries": _SUBMISSION_RETRIES,
+        "type": "OnFailure",
+        "onSubmissionFailureRetries": attempts if attempts == UNLIMITED else RETRIES,
         # Without an interval Kubeflow's operator ends the retry with an error.
         "onSubmissionFailureRetryInterval": RETRY_SECONDS,
-        "onFailureRetries": _SUBMISSION_RETRIES
-        if max_failures is None
-        else max(0, max_failures - 1),
+        "onFailureRetries": attempts,
         "onFailureRetryInterval": RETRY_SECONDS,
     }
+
+
+def retries(max_failures: int | None, *, ends: bool) -> int:
+    """Return how often a Spark operator starts a failed driver again.
+
+    Args:
+        max_failures: failures after which it is not started again; None for no limit.
+        ends: whether the program ends by itself.
+    """
+    if max_failures is not None:
+        return max(0, max_failures - 1)
+    return RETRIES if ends else UNLIMITED
 
 
 def driver_template(
