@@ -17,6 +17,7 @@ from balanced_source_operator.resources.kinds import (
     ROLE,
     SERVICE_ACCOUNT,
 )
+from balanced_source_operator.runtime.fleet import Fleet
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import INSTALLED, FakeClient
 from support.played_story import Play, played
@@ -202,6 +203,29 @@ def test_an_enumerator_that_cannot_tell_how_it_is_does_not_end_the_source(
             patch.setattr(DiscoveringSplitEnumerator, method, raising(error))
             story.patch(parallelism=3)
             await story.until(lambda: has(story, "Degraded", "InternalError"), "a condition")
+        await story.adopted(parallelism=3, splits=8)
+        await story.until(lambda: has(story, "Ready", "Reading"), "all is well")
+
+    check(play)
+
+
+@pytest.mark.parametrize("method", ["look_after", "images"])
+@pytest.mark.parametrize("error", [ValueError("odd"), asyncio.CancelledError()], ids=repr)
+def test_a_look_that_fails_at_each_turn_does_not_end_the_source(
+    monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException
+) -> None:
+    """As an object would that no one can make sense of."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        with monkeypatch.context() as patch:
+            patch.setattr(Fleet, "turn", raising(error))
+            broken = raising(error)
+            patch.setattr(Fleet, method, broken if method == "look_after" else property(broken))
+            story.patch(parallelism=3)
+            end = clock() + 60
+            await story.until(lambda: clock() > end, "a minute")
         await story.adopted(parallelism=3, splits=8)
         await story.until(lambda: has(story, "Ready", "Reading"), "all is well")
 

@@ -100,8 +100,7 @@ def _of_state(
                 "Correct spec.application",
             )
             message = (
-                f"{what} could not be submitted: {why}. {advice}; the Spark operator retries a few"
-                " times"
+                f"{what} could not be submitted: {why}. {advice}; the Spark operator tries again"
             )
             return Problem(reason=reason, message=message)
         case "UNKNOWN":

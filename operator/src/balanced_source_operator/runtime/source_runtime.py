@@ -182,7 +182,7 @@ class SourceRuntime:
                     backoff, awaited = BACKOFF_FIRST, self._wake
                 except BaseException as error:  # noqa: BLE001
                     # An error in one source must end neither the operator nor this task.
-                    await self._failed(unless_ended(error))
+                    await self._recover(unless_ended(error))
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
                 await rest(pause, awaited, self._pulses)
@@ -350,6 +350,17 @@ class SourceRuntime:
             verdict=self._autoscaler.verdict,
             previous=self._stored_status,
         )
+
+    async def _recover(self, error: BaseException) -> None:
+        """Handle a turn that did not end, whatever fails in that, too: nothing else would serve it.
+
+        An object that no one can make sense of, for example, fails each look at the source.
+        """
+        try:
+            await self._failed(error)
+        except BaseException as other:  # noqa: BLE001
+            self._log.error("a failed turn could not be reported", exc_info=unless_ended(other))
+            self._coordination.drop()
 
     async def _failed(self, error: BaseException) -> None:
         """Handle a turn that did not end.
