@@ -10,6 +10,7 @@ from balanced_source_operator.resources.kinds import BALANCED_SOURCE, EVENT
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.status_writer import (
     LAG_INTERVAL,
+    REPAIR_HOLD,
     RIVAL_FORGET,
     RIVAL_HOLD,
     StatusWriter,
@@ -122,6 +123,31 @@ def test_a_status_that_was_edited_is_restored() -> None:
         scene.server.edit(BALANCED_SOURCE, "default", "orders", {"spec": {"parallelism": 3}})
         await scene.write(status(epoch=1))
         assert scene.writes == 2, "another spec is no edit of the status"
+
+    virtual_time.run(play())
+
+
+def test_a_client_that_undoes_each_repair_at_once_is_followed_slowly() -> None:
+    async def play() -> None:
+        scene, wanted = Scene(), status(epoch=1)
+        await scene.write(wanted)
+
+        async def edited() -> float | None:
+            edit = {"status": {"epoch": 7}}
+            scene.server.edit(BALANCED_SOURCE, "default", "orders", edit)
+            return await scene.write(wanted)
+
+        assert (await edited(), scene.writes) == (None, 2)
+        assert (await edited(), scene.writes) == (REPAIR_HOLD, 2)
+        assert scene.seen["status"]["epoch"] == 7
+        await asyncio.sleep(REPAIR_HOLD - 1)
+        assert (await edited(), scene.writes) == (1.0, 2)
+        await scene.write(status(epoch=2))
+        assert (scene.seen["status"]["epoch"], scene.writes) == (2, 3), "a change is no repair"
+        scene.server.edit(BALANCED_SOURCE, "default", "orders", {"status": {"epoch": 7}})
+        await asyncio.sleep(1)
+        await scene.write(status(epoch=2))
+        assert (scene.seen["status"]["epoch"], scene.writes) == (2, 4)
 
     virtual_time.run(play())
 

@@ -86,3 +86,18 @@ def test_a_status_that_a_person_edits_is_not_a_rival() -> None:
         assert "StateConflict" not in story.events
 
     played(play)
+
+
+def test_an_operator_without_a_name_does_not_write_in_turns_with_another_one() -> None:
+    """It knows no rival: to it, what the other one writes is an edit."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await story.until(lambda: story.status, "the first status")
+        story.start_operator(name="pod-b", instance="blue/operator")
+        await passed(story, 60)
+        before = writes(story)
+        await passed(story, 60)
+        assert writes(story) - before <= 14, "a repair every ten seconds, from each"
+
+    played(play)

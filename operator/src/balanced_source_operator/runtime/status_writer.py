@@ -25,6 +25,10 @@ RIVAL_HOLD: Final = 60.0
 """Seconds between updates while another installation writes, too: two that repair each other must
 not do so at once."""
 
+REPAIR_HOLD: Final = 10.0
+"""Seconds between repairs of an edited status, whoever edits it: a client may undo each repair at
+once."""
+
 RIVAL_FORGET: Final = 180.0
 """Seconds without a status of another installation after which there is none any more."""
 
@@ -58,7 +62,7 @@ class StatusWriter:
         self._events = events
         self._written: dict[str, Any] = {}
         self._stored: _Stored | None = None
-        self._at = 0.0
+        self._at, self._repaired_at = 0.0, -float("inf")
         self._instance = instance
         self._rival, self._rival_at = "", -float("inf")
 
@@ -103,16 +107,17 @@ class StatusWriter:
             return None
         if self.rival(seen) and (left := self._at + RIVAL_HOLD - now) > 0:
             return left
-        if self._is_edited(seen):
+        is_edited, left = self._is_edited(seen), self._repaired_at + REPAIR_HOLD - now
+        if is_edited and left <= 0:
             log.warning(
                 "status was edited: restored",
                 source=self._source.name,
                 namespace=self._source.namespace,
             )
             # Forgotten, or the comparison below would call the status unchanged.
-            self._written = {}
+            self._written, self._repaired_at = {}, now
         if wanted == self._written:
-            return None
+            return left if is_edited else None
         is_only_lag = {**wanted, **_MEASURED} == {**self._written, **_MEASURED}
         if is_only_lag and now - self._at < LAG_INTERVAL:
             return LAG_INTERVAL
