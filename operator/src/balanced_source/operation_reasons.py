@@ -194,8 +194,8 @@ APPLICATION_SUSPENDED: Final = (
     "ApplicationSuspended",
     ReasonKind.OPERATION,
     (
-        "`spec.suspend` of the SparkApplication itself is set, such as by a queue of jobs, so"
-        " nothing is read."
+        "Another client, such as a queue of jobs, has set `spec.suspend` of the SparkApplication,"
+        " so nothing is read."
     ),
     "Set it to `false`, or delete the SparkApplication: the operator creates a new one.",
 )

@@ -44,7 +44,7 @@ def test_other_settings_begin_a_new_row() -> None:
     assert after((failed(3), there(), "a"), (PENDING, there(), "b"), (failed(1), there(), "b")) == 1
 
 
-def test_a_user_who_deletes_an_application_at_its_limit_starts_it_again() -> None:
+def test_a_user_who_deletes_an_application_at_its_limit_begins_a_new_row() -> None:
     limit = (failed(3, "RestartLimitReached"), there(), "a")
 
     assert after(limit, (PENDING, [], "a")) == 0

@@ -204,7 +204,7 @@ def test_what_was_wrong_with_an_application_is_over_when_it_is_suspended() -> No
 
 
 @pytest.mark.parametrize("missing", ["account", "operator"])
-def test_a_suspended_source_does_not_report_what_a_start_would_lack(missing: str) -> None:
+def test_what_is_missing_for_a_start_does_not_degrade_a_suspended_source(missing: str) -> None:
     async def play(story: Story) -> None:
         made = spec_json(**SPEC)["application"]
         changes = {"provider": "Apache"} if missing == "operator" else {"serviceAccount": "nobody"}
@@ -241,7 +241,7 @@ def test_no_host_is_late_while_its_source_is_suspended() -> None:
     played(play)
 
 
-def test_a_suspended_source_does_not_report_a_lost_host() -> None:
+def test_a_lost_host_does_not_degrade_a_suspended_source() -> None:
     async def play(story: Story) -> None:
         drivers = Drivers(story)
         await story.begin(parallelism=4, application=with_policy(2, after="1m"))

@@ -1,4 +1,4 @@
-"""What lasts too long about the applications of a host, which a single look does not show.
+"""What lasts too long about the applications of a host, which a single look does not tell.
 
 An application that nothing happens to is made again, and what is left of a former one is waited
 for. Each look alone finds that all is on its way.

@@ -26,8 +26,7 @@ RIVAL_HOLD: Final = 60.0
 not do so at once."""
 
 REPAIR_HOLD: Final = 10.0
-"""Seconds between repairs of an edited status, whoever edits it: a client may undo each repair at
-once."""
+"""Seconds between repairs of an edited status: a client may undo each repair at once."""
 
 RIVAL_FORGET: Final = 180.0
 """Seconds without a status of another installation after which there is none any more."""
