@@ -13,10 +13,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from balanced_source.documents import stream_offset
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.options import Options
 from balanced_source_spark.partition import ReaderPartition
 from balanced_source_spark.plain_errors import plain_errors
+from balanced_source_spark.short_splits import tell_short
 from balanced_source_spark.stream_reader import UNLIMITED, check_tasks, planner_of, task_reader
 
 if TYPE_CHECKING:
@@ -74,7 +76,9 @@ def _planned(planner: "StreamPlanner", begin: dict[str, Any]) -> list[ReaderPart
     One, unless readers ask for splits.
     """
     if not planner.is_pulling:
-        return list(planner.partitions(begin, planner.latestOffset(begin, ReadAllAvailable())))
+        end = planner.latestOffset(begin, ReadAllAvailable())
+        tell_short(stream_offset.from_json(end))
+        return list(planner.partitions(begin, end))
     found: list[ReaderPartition] = []
     while (end := planner.latestOffset(begin, UNLIMITED)) != begin:
         found += [part for part in planner.partitions(begin, end) if part.ranges]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from balanced_source.api import Problem, ProblemKey, SplitId
+from balanced_source.api import STOP, Problem, ProblemKey, SplitId
 from balanced_source.connectors.discovery import some
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
@@ -62,6 +62,23 @@ def tell_absent(split_ids: Collection[SplitId]) -> None:
             "splits do not exist any more, so the query ends without them",
             splits=some(sorted(split_ids)),
             count=len(split_ids),
+        )
+
+
+def tell_short(end: StreamOffset) -> None:
+    """Tell of splits that a batch query reads less of than its end options ask for."""
+    if end.journal is not None:
+        return  # it says where reading begins
+    ranges = {
+        s: f"ends at {position or 0}, and the query at {stop}"
+        for s, position in sorted(end.positions.items())
+        if (stop := end.attributes.get(s, {}).get(STOP)) is not None and int(stop) > (position or 0)
+    }
+    if ranges:
+        log.warning(
+            "the source has less than the options for the end ask for: this batch query reads what"
+            " there is, and nothing reads the rest",
+            splits=listed(ranges),
         )
 
 

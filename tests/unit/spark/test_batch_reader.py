@@ -4,10 +4,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from balanced_source.api import STOP
+from balanced_source.documents import stream_offset
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source_spark import batch_reader
 from balanced_source_spark.batch_reader import BalancedBatchReader
 from balanced_source_spark.options import parse_options
+from balanced_source_spark.short_splits import tell_short
 
 
 def test_a_batch_without_records_has_one_task_that_reads_nothing(
@@ -16,7 +21,7 @@ def test_a_batch_without_records_has_one_task_that_reads_nothing(
     """Spark would make a partition of its own otherwise, which no task reader knows."""
     calls: list[str] = []
     planner: Any = SimpleNamespace(
-        initialOffset=dict,
+        initialOffset=lambda: stream_offset.to_json(StreamOffset()),
         prepareForTriggerAvailableNow=lambda: calls.append("prepared"),
         latestOffset=lambda begin, _: begin,
         partitions=lambda *_: [],
@@ -29,3 +34,17 @@ def test_a_batch_without_records_has_one_task_that_reads_nothing(
     (partition,) = BalancedBatchReader(options).partitions()
     assert getattr(partition, "ranges", None) == ()
     assert calls == ["prepared", "stopped"]
+
+
+def test_a_batch_that_reads_less_than_its_end_asks_for_says_so() -> None:
+    """Nothing comes back for the rest, and a row count does not show it."""
+    a, b = ("c", "t", 0), ("c", "t", 1)
+    attributes: Any = {a: {STOP: 100}, b: {STOP: 7}}
+
+    with capture_logs() as logs:
+        tell_short(StreamOffset(positions={a: 80, b: 7}, attributes=attributes))
+        tell_short(StreamOffset(positions={a: 100, b: None}))
+
+    (line,) = logs
+    assert line["splits"] == "1 split, c/t/0 (ends at 80, and the query at 100)"
+    assert "nothing reads the rest" in line["event"]

@@ -144,6 +144,7 @@ OPTIONS: Final = (
         meaning=(
             "As `startingOffsets`. A streaming query with an end is bounded: it ends when"
             " everything has been read. The end cannot be changed while the Spark checkpoint stays."
+            " A batch query reads what there is, and warns if that is less."
         ),
     ),
     Option(
