@@ -350,10 +350,23 @@ class HostRuntime(HostReporter):
         if self._channel.has_operator:
             return
         with self._lock:
-            self._problems.replace("assigner", self._channel.problems())
+            self._problems.replace("assigner", self._assigner_problems())
             problem = fatal_problem(self._problems)
         if problem is not None:
             raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
+
+    def _assigner_problems(self) -> Mapping[ProblemKey, Problem]:
+        """The problems of the assigning side that concern this query.
+
+        Before its report is heard, start positions may be refused that it does not need.
+        """
+        channel = self._channel
+        # In this order: problems that are read later know of the report.
+        has_heard = not isinstance(channel, SameProcess) or channel.has_heard
+        found = channel.problems()
+        if has_heard:
+            return found
+        return {key: p for key, p in found.items() if p.is_hopeless or not p.is_fatal}
 
     def close(self) -> None:
         """Give up the claim in a last report, so that the next query begins at once, then stop."""

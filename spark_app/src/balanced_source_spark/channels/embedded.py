@@ -179,14 +179,9 @@ class EmbeddedChannel:
     def problems(self) -> Mapping[ProblemKey, Problem]:
         """Return what is wrong now.
 
-        Where there is nothing else to read, those that waiting does not help are fatal. Without the
-        report of the query, refused start positions are no problem: it may not need them.
+        Where there is nothing else to read, those that waiting does not help are fatal.
         """
-        # In this order: problems that are read later know of the report.
-        has_heard = self.has_heard
         found = self._loop.problems if self._loop is not None else {}
-        if not has_heard:
-            found = {key: problem for key, problem in found.items() if not problem.is_fatal}
         # What was assigned in a former part of a hybrid source is read.
         is_waiting = self._loop is not None and self._loop.empty_for > self._confirm
         if self._loop is None or self._loop.has_assigned or not is_waiting:
