@@ -1,5 +1,6 @@
 """Files that do not say where they end: nothing is guessed, and a replaced file is looked at."""
 
+import datetime as dt
 import os
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,29 @@ def test_files_without_any_time_are_named(tmp_path: Path) -> None:
 
     pq.write_table(pa.table({"at": [MILLIS]}), tmp_path / "c.parquet")
     assert position_of(listed(tmp_path, TIME).cursor).time == MILLIS
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        pa.array([dt.datetime(9999, 12, 31, tzinfo=dt.UTC)], pa.timestamp("us", tz="UTC")),
+        pa.array([MILLIS * 1000], pa.int64()),
+        pa.array([2**62], pa.timestamp("us")),
+    ],
+    ids=["stands for no end", "microseconds", "beyond all years"],
+)
+def test_a_time_in_the_future_is_named(tmp_path: Path, time: pa.Array) -> None:
+    """Nothing of the next part would be read, because nothing in it is so new."""
+    pq.write_table(pa.table({"at": time}), tmp_path / "a.parquet")
+
+    assert "a.parquet cannot be measured: " in listed(tmp_path, TIME).refusal
+
+
+def test_a_clock_may_be_ahead(tmp_path: Path) -> None:
+    soon = dt.datetime.now(dt.UTC) + dt.timedelta(hours=1)
+    pq.write_table(pa.table({"at": [soon]}), tmp_path / "a.parquet")
+
+    assert position_of(listed(tmp_path, TIME).cursor).time == int(soon.timestamp() * 1000)
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ read. Offsets are read: statistics do not tell them apart by partition.
 """
 
 import datetime as dt
+import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import Any, Final
@@ -25,6 +26,9 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND: Final = dt.timedelta(milliseconds=1)
 _DIVISORS: Final = {"s": 1, "ms": 1, "us": 1000, "ns": 1_000_000}
 _NOTHING: Final = SwitchPosition()
+
+_SKEW: Final = 86_400.0
+"""Seconds by which a clock that gave times to records may be ahead."""
 
 
 class MeasureError(BalancedSourceError):
@@ -59,7 +63,7 @@ def measured(
                 file_of_rows = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
                 position = position.merged(_of_file(file_of_rows, measure))
                 without = without or (file.path if file_of_rows.metadata.num_rows else None)
-        except (pa.ArrowException, KeyError, ValueError, TypeError) as error:
+        except (pa.ArrowException, LookupError, ValueError, TypeError, OverflowError) as error:
             raise _unmeasured(file.path, text_of(error)) from error
         except OSError as error:
             raise TransientDiscoveryError(
@@ -94,8 +98,14 @@ def _newest(file: pq.ParquetFile, name: str) -> int | None:
         raise TypeError(
             f"column {shown(name)} is of type {kind}, not a timestamp or a whole number"
         )
-    newest = [_newest_of_group(file, group, name, kind) for group in range(file.num_row_groups)]
-    return max((time for time in newest if time is not None), default=None)
+    found = [_newest_of_group(file, group, name, kind) for group in range(file.num_row_groups)]
+    newest = max((millis for millis in found if millis is not None), default=None)
+    # Behind such a time there is nothing, so all records of the next part would be left out.
+    if newest is not None and newest > (time.time() + _SKEW) * 1000:
+        raise ValueError(
+            f"column {shown(name)} has the time {newest} ms since the epoch, which is in the future"
+        )
+    return newest
 
 
 def _newest_of_group(file: pq.ParquetFile, group: int, name: str, kind: pa.DataType) -> int | None:
