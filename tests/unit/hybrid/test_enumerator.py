@@ -252,6 +252,36 @@ def test_a_lost_state_continues_with_the_part_that_readers_hold(*, has_registere
     assert warning.message.startswith(f"The stored state was lost while part {second} was read")
 
 
+@pytest.mark.parametrize(
+    ("first", "held", "is_reported"),
+    [
+        (AssignedLists(count=1), False, True),
+        (AssignedLists(count=1), True, False),
+        (NumberLists(count=1), False, False),
+    ],
+    ids=["nothing is held", "something is held", "nothing is given out"],
+)
+def test_a_lost_state_is_reported_if_no_reader_holds_a_split(
+    first: Any, *, held: bool, is_reported: bool
+) -> None:
+    """Their first part may have been read, and they hold nothing of the next one yet."""
+    source = checked_hybrid([(first, None), (NumberLists(count=1), None)], field="parts")
+    enumerator = enumerator_of(source)
+    enumerator.start()
+    own = HybridSplit(part=enumerator.name, split=Numbers(name="list-0", stop=2))
+    context = with_readers(
+        enumerator, ReaderInfo(subtask_id=0, reported_splits=(own,) if held else ())
+    )
+    before = len(context.turn.effects)
+
+    enumerator.handle_history([])
+
+    facts = [e.message for e in context.turn.effects[before:] if isinstance(e, ReportFact)]
+    assert [f"whether part {enumerator.name} was read to its end" in text for text in facts] == (
+        [True] * is_reported
+    )
+
+
 def test_what_readers_hold_of_an_earlier_part_is_read_beside_the_present_one() -> None:
     """An older Spark checkpoint: records of the first part are not delivered yet."""
     enumerator = in_second_part(leftovers=0, pending=0)

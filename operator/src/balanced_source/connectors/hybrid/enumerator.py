@@ -286,7 +286,12 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.context.forget_splits([s for s in (*held, *kept) if s not in self.leftovers])
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
-        self._follow_reports(self.context.registered_readers().values())
+        readers = self.context.registered_readers().values()
+        self._follow_reports(readers)
+        holds_any = any(reader.reported_splits or reader.retained_splits for reader in readers)
+        # A part whose readers ask for splits gives none out while it does not know which were read.
+        if not (holds_any or self.is_last or self.source.parts[self.index].source.look_ahead):
+            self.context.report(Reason.PART_SWITCHED, _unknown_part(self.name), warning=True)
         self.part.handle_history(frozenset(s[1:] for s in guessed if s[0] == self.name))
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
@@ -406,6 +411,14 @@ def _moment(millis: int) -> str:
     except OverflowError:
         return ""
     return f" ({moment.isoformat(sep=' ', timespec='milliseconds')} UTC)"
+
+
+def _unknown_part(name: str) -> str:
+    return (
+        "The stored state was lost or is an older copy, and no reader holds a split, so it is"
+        f" unknown whether part {name} was read to its end. It is read from its start, and its"
+        " records may be delivered twice. Restore the newest state to avoid that"
+    )
 
 
 def _position_lost(name: str) -> str:
