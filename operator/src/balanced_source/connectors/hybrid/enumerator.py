@@ -1,10 +1,9 @@
 """The enumerator of a hybrid source; see the package (FLIP-150 ``HybridSourceSplitEnumerator``)."""
 
-import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from balanced_source.api import (
     ReaderInfo,
@@ -23,8 +22,6 @@ from balanced_source.connectors.hybrid.state import HybridState
 from balanced_source.connectors.hybrid.values import HybridSplit, PartCall
 from balanced_source.errors import ContractViolationError, text_of
 from balanced_source.reasons import Reason
-
-_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - UTC is added as a word
 
 if TYPE_CHECKING:
     from balanced_source.connectors.hybrid.source import HybridSource
@@ -194,7 +191,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         former, position = self.source.parts[self.index - 1].name, self.position
         where = "where its own settings say"
         if position.time is not None:
-            where = f"behind {position.time} ms since the epoch{_moment(position.time)}"
+            where = f"behind {position.time} ms since the epoch"
         elif position.offsets:
             where = f"behind the offsets of {len(position.offsets)} partitions"
         text = f"Part {former} is read to its end. Reading continues with part {self.name}, {where}"
@@ -402,15 +399,6 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
     def _context_of(self) -> PartContext:
         return PartContext(self.context, self, self.source.parts[self.index], is_last=self.is_last)
-
-
-def _moment(millis: int) -> str:
-    """Return the moment as people write it, in brackets; empty beyond the years of a calendar."""
-    try:
-        moment = _EPOCH + dt.timedelta(milliseconds=millis)
-    except OverflowError:
-        return ""
-    return f" ({moment.isoformat(sep=' ', timespec='milliseconds')} UTC)"
 
 
 def _unknown_part(name: str) -> str:
