@@ -17,6 +17,11 @@ LOOKS = 20
 """Looks for the end of the source, until a state is stored."""
 
 
+PATIENT = {"startTimeoutSeconds": "60"}
+REFUSED = {"startTimeoutSeconds": "5"}
+"""A query with an end waits so long before it says why it stands still."""
+
+
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
     made = Checkpoint(tmp_path)
@@ -83,7 +88,12 @@ def test_older_files_of_other_paths_are_not_left_out_without_a_word(
     checkpoint: Checkpoint, tmp_path: Path, files: int
 ) -> None:
     """Counters of the former files, of which there are many, hide them."""
-    state = {"stateDir": str(tmp_path / "state"), "lateWindow": "10s", "lookAhead": "1000"}
+    state = {
+        "stateDir": str(tmp_path / "state"),
+        "lateWindow": "10s",
+        "lookAhead": "1000",
+        **PATIENT,
+    }
     for number in range(files):
         checkpoint.write(f"many/{number}", ["many"], at=1_700_000_100 + 60 * number)
     checkpoint.run(**state)
@@ -93,7 +103,7 @@ def test_older_files_of_other_paths_are_not_left_out_without_a_word(
     checkpoint.write("newer", ["newer"], at=1_800_000_000)
 
     with pytest.raises(BalancedSourceError, match=r"paths were changed, and 1 files .*other/older"):
-        checkpoint.run(**state)
+        checkpoint.run(**{**state, **REFUSED})
     assert checkpoint.lines["newer"] == 0
     checkpoint.run(**state, onLoss="Skip")
     assert checkpoint.lines == Counter({"1": 100, "2": 1, "many": files, "newer": 1})
@@ -101,7 +111,7 @@ def test_older_files_of_other_paths_are_not_left_out_without_a_word(
 
 
 def test_a_path_that_comes_back_doubles_nothing(checkpoint: Checkpoint, tmp_path: Path) -> None:
-    state = {"stateDir": str(tmp_path / "state"), "lateWindow": "10s"}
+    state = {"stateDir": str(tmp_path / "state"), "lateWindow": "10s", **PATIENT}
     both, folder = checkpoint.files, checkpoint.files / "below"
     checkpoint.write("below/c", ["3"], at=1_700_000_100)
     checkpoint.run(**state)
@@ -111,7 +121,7 @@ def test_a_path_that_comes_back_doubles_nothing(checkpoint: Checkpoint, tmp_path
     checkpoint.files = both
 
     with pytest.raises(BalancedSourceError, match=r"2 files of the new ones, such as .*/in/[ab], "):
-        checkpoint.run(**state)
+        checkpoint.run(**{**state, **REFUSED})
     checkpoint.write("e", ["5"], at=1_700_000_300)
     checkpoint.run(**state, onLoss="Skip")
     assert checkpoint.lines == Counter({"1": 100, "2": 1, "3": 1, "4": 1, "5": 1})

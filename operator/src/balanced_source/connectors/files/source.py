@@ -112,7 +112,8 @@ class ListFiles(ListSplits):
     @property
     def former_paths(self) -> tuple[str, ...]:
         """Patterns of the former listing, if they are others; all files must be listed then."""
-        known = tuple((self.cursor or {}).get(_PATHS, ()))
+        found = self.cursor.get(_PATHS) if isinstance(self.cursor, Mapping) else None
+        known = tuple(map(str, found)) if isinstance(found, list) else ()
         return () if known == self.paths else known
 
 
