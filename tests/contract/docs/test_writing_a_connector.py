@@ -50,12 +50,15 @@ def test_every_block_of_the_page_belongs_to_a_file() -> None:
     assert len(_trial.seen) == 1500
 
 
-def test_the_page_ends_with_a_query_of_spark() -> None:
+def test_the_project_of_the_page_ends_with_a_query_of_spark() -> None:
+    """What follows is for later: it has no code."""
     last = blocks()[-1]
 
     assert last.language == "python"
     assert "spark.readStream" in last.code
-    assert PAGE.read_text(encoding="utf-8").rstrip().endswith(f"{last.code}\n```")
+    rest = PAGE.read_text(encoding="utf-8").partition(f"{last.code}\n```")[2]
+    assert rest.startswith("\n\n## Beyond this page\n")
+    assert "```" not in rest
 
 
 def test_every_block_says_its_language() -> None:

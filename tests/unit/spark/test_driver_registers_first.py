@@ -20,7 +20,7 @@ class Runtime:
     def __init__(self) -> None:
         self.asked = list[str]()
 
-    def committed(self, offset: Any) -> None:
+    def committed(self, offset: Any, progress: Any) -> None:
         self.asked.append("committed")
 
     def newest_assignment(self, *, timeout: float) -> None:
