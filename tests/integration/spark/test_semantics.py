@@ -158,6 +158,21 @@ def test_available_now_ends_at_the_records_of_its_start_although_more_arrive(
     assert sink.records == everything(kafka, topic)
 
 
+def test_a_query_continues_although_its_start_offsets_and_their_records_are_gone(
+    spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path
+) -> None:
+    """The migration guide has people set start offsets, which stay in their programs."""
+    kafka.admin.produce(topic, [b"x"] * 40, partition=0)
+    wanted = options(kafka, topic, startingOffsets=f'{{"{topic}":{{"0":30}}}}')
+    sink = Collector()
+    for last in (40, 45):
+        query = start(spark, sink, tmp_path / "ck", trigger={"availableNow": True}, **wanted)
+        assert query.awaitTermination(90)
+        assert sink.records == Counter((topic, 0, offset) for offset in range(30, last))
+        kafka.admin.delete_records(topic, {0: 40})
+        kafka.admin.produce(topic, [b"y"] * 5, partition=0)
+
+
 def test_two_balanced_sources_join_as_streams(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, reader: str
 ) -> None:
