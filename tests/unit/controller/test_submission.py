@@ -52,8 +52,7 @@ def test_a_quota_has_its_reason_and_what_to_do() -> None:
     assert reason == "QuotaExceeded"
     assert message == (
         f"SparkApplication orders-1 could not be submitted: {ANSWER}. Raise the ResourceQuota of"
-        " the namespace or delete objects that are not needed; the Spark operator retries a few"
-        " times"
+        " the namespace or delete objects that are not needed; the Spark operator tries again"
     )
 
 
