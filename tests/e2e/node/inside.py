@@ -1,7 +1,7 @@
 """Commands of the pages that begin with `kubectl exec`; only real pods can run them."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from typing import Final
 
@@ -11,7 +11,7 @@ from testbed.errors import CommandError
 
 _PAGES: Final = {
     "command-line.md": "source jobs/orders",
-    "troubleshooting.md": "BrokerMetadata(",
+    "troubleshooting.md": "broker.kafka:9092",
     "start/kubernetes.md": "'topic': '",
 }
 """Page → what its command prints if it works."""
@@ -33,11 +33,16 @@ def _complaints(scene: Scene, page: str) -> Iterator[str]:
     found = [c.text for c in commands(page) if c.text.startswith("kubectl exec ")]
     if not found:
         yield f"{page} has no command that begins with `kubectl exec`"
+    wanted = _filled(_PAGES[page], here)
     for text in found:
-        filled = reduce(lambda done, name: done.replace(name, here[name]), here, text)
+        filled = _filled(text, here)
         try:
             printed = scene.kubectl(*shlex.split(filled)[1:])
         except CommandError as error:
             printed = str(error)
-        if _PAGES[page] not in printed:
+        if wanted not in printed:
             yield f"{page}: {filled}: {printed}"
+
+
+def _filled(text: str, here: Mapping[str, str]) -> str:
+    return reduce(lambda done, name: done.replace(name, here[name]), here, text)
