@@ -51,7 +51,8 @@ class StopWhenFinished(StreamingQueryListener):
 class ProgressLogger(StreamingQueryListener):
     """Writes a JSON line for each micro-batch.
 
-    It has the batch, the epoch, and the numbers of readers, rows and milliseconds.
+    It has the batch, the epoch, the numbers of readers, rows and milliseconds, and the lag that the
+    micro-batch left.
     """
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:
@@ -59,7 +60,7 @@ class ProgressLogger(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
         progress = event.progress
-        sources = [_source(source.endOffset) for source in progress.sources]
+        sources = [_source(source.endOffset, source.latestOffset) for source in progress.sources]
         _say(
             event="batch",
             batch=progress.batchId,
@@ -76,11 +77,12 @@ class ProgressLogger(StreamingQueryListener):
         _say(event="query terminated", query=str(event.id), error=event.exception)
 
 
-def _source(end_offset: str) -> dict[str, Any]:
-    offset = _offset(end_offset)
-    return (
-        {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")} if offset else {}
-    )
+def _source(end_offset: str, latest_offset: str) -> dict[str, Any]:
+    if not (offset := _offset(end_offset)):
+        return {}
+    found = {"epoch": offset.get("epoch"), "parallelism": offset.get("parallelism")}
+    lag = _offset(latest_offset).get("lag")
+    return found if lag is None else {**found, "lag": lag}
 
 
 def _offset(end_offset: str) -> dict[str, Any]:

@@ -68,7 +68,17 @@ def test_a_batch_has_the_epoch_and_the_readers_of_its_own_offset() -> None:
 
     progress = advanced(QueryProgress(is_started=True), line)
 
-    assert (progress.epoch, progress.readers) == (12, 3)
+    assert (progress.epoch, progress.readers, progress.lag) == (12, 3, None)
+
+
+def test_a_batch_has_the_lag_that_it_left() -> None:
+    """The report that a driver wrote while it ran counts its own records, too."""
+    line = {**batch(2, 7), "sources": [{"epoch": 12, "parallelism": 3, "lag": 0}]}
+    progress = advanced(QueryProgress(is_started=True), line)
+    text = shown([(VIEW, progress)])
+
+    assert progress.lag == 0
+    assert text.endswith("epoch 12, 3 readers, 1 split, lag 0\n")
 
 
 @pytest.mark.parametrize("line", [[], "text", {"event": "batch"}, {"event": "batch", "batch": "x"}])

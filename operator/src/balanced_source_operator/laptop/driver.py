@@ -36,6 +36,7 @@ class QueryProgress:
         seconds: that the newest micro-batch took.
         epoch: whose owners the newest micro-batch had; None if it does not say.
         readers: of the newest micro-batch; None if it does not say.
+        lag: records that the newest micro-batch left; None if it does not say, or does not know.
     """
 
     is_started: bool = False
@@ -45,6 +46,7 @@ class QueryProgress:
     seconds: float = 0.0
     epoch: int | None = None
     readers: int | None = None
+    lag: int | None = None
 
 
 def check_prerequisites() -> None:
@@ -185,15 +187,17 @@ def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
                 rows=progress.rows + rows,
                 last_rows=rows,
                 seconds=durations.get("triggerExecution", 0) / 1000,
-                **_assignment_of(others.get("sources")),
+                **_facts_of(others.get("sources")),
             )
         case _:
             return progress
 
 
-def _assignment_of(sources: Any) -> dict[str, int]:
-    """Return epoch and readers of a micro-batch."""
+def _facts_of(sources: Any) -> dict[str, int]:
+    """Return epoch, readers and lag of a micro-batch."""
     match sources:
+        case [{"epoch": int(epoch), "parallelism": int(readers), "lag": int(lag)}]:
+            return {"epoch": epoch, "readers": readers, "lag": lag}
         case [{"epoch": int(epoch), "parallelism": int(readers)}]:
             return {"epoch": epoch, "readers": readers}
         case _:

@@ -75,13 +75,15 @@ class _Lines:
         self._batch = progress.batch
         epoch = view.epoch if progress.epoch is None else progress.epoch
         readers = view.parallelism if progress.readers is None else progress.readers
+        # The view has what was unread when the driver reported, with the records of this one.
+        lag = render.lag_text(view) if progress.lag is None else render.number(progress.lag)
         where = f"epoch {epoch}, {counted(readers, 'reader')}, {counted(len(view.owners), 'split')}"
         if not readers:
             where = "no assignment yet"
         yield (
             f"batch {progress.batch}: {counted(progress.last_rows, 'row')} in"
             f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; {where},"
-            f" lag {render.lag_text(view)}"
+            f" lag {lag}"
         )
 
 
