@@ -11,14 +11,21 @@ def head(rule: dict[str, Any]) -> str:
     Raises:
         ValueError: the rule has another severity than those of the chart.
     """
-    severity, summary = rule["labels"]["severity"], rule["annotations"]["summary"]
+    severity = rule["labels"]["severity"]
     if severity not in _SEVERITIES:
         raise ValueError(f"severity {severity!r} of {rule['alert']}")
-    for label in ("namespace", "source"):
-        summary = summary.replace(f"{{{{ $labels.{label} }}}}", label.upper())
     after = f" for {_spelt(rule['for'])}" if "for" in rule else ""
     condition = " ".join(str(rule["expr"]).split())
-    return f"**{summary}.** Severity {severity}; fires when this is true{after}: `{condition}`"
+    fires = f"fires when this is true{after}: `{condition}`"
+    return f"**{summary_of(rule)}.** Severity {severity}; {fires}"
+
+
+def summary_of(rule: dict[str, Any]) -> str:
+    """Return the summary of an alert, with NAMESPACE and SOURCE for its labels."""
+    summary: str = rule["annotations"]["summary"]
+    for label in ("namespace", "source"):
+        summary = summary.replace(f"{{{{ $labels.{label} }}}}", label.upper())
+    return summary
 
 
 def _spelt(duration: str) -> str:

@@ -80,11 +80,14 @@ def _quoted(value: object) -> str:
 
 
 def _check_running(query: Any) -> None:
-    if not query.isActive:
+    if query.isActive:
+        return
+    again = "start it again with the option parallelism, and call rescale with the new query"
+    if getattr(query, "exception", lambda: None)() is not None:
         raise RescaleError(
-            f"query {_called(query)} has ended: start it again with the option parallelism, and"
-            " call rescale with the new query"
+            f"query {_called(query)} has failed: query.exception() says why. Correct that, {again}"
         )
+    raise RescaleError(f"query {_called(query)} has ended: {again}")
 
 
 def _called(query: Any) -> str:

@@ -9,7 +9,7 @@ import yaml
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller import conditions
-from support.runbooks import head
+from support.runbooks import head, summary_of
 from support.served_metrics import served
 
 ROOT = Path(__file__).parents[3]
@@ -84,8 +84,11 @@ def test_every_alert_is_played_and_fires_once_at_least() -> None:
 def test_every_runbook_is_of_an_alert_and_in_the_list() -> None:
     pages = {file.stem for file in RUNBOOKS.glob("*.md")} - {"README"}
     assert pages == set(NAMES)
-    listed = re.findall(r"\((\w+)\.md\)", (RUNBOOKS / "README.md").read_text())
-    assert set(listed) == pages
+    index = (RUNBOOKS / "README.md").read_text()
+    listed = re.findall(r"\| ([^|\n]+) \| \[\w+\]\((\w+)\.md\) \| (\w+) \|", index)
+    assert sorted(listed) == sorted(
+        (summary_of(rule), rule["alert"], rule["labels"]["severity"]) for rule in RULES
+    )
 
 
 def test_series_of_the_cases_are_served() -> None:

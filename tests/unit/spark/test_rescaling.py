@@ -128,6 +128,17 @@ def test_a_query_that_has_ended_is_said_to_have_ended(
         rescale(ended, 3)
 
 
+def test_a_query_that_has_failed_is_not_said_to_have_ended(control: Control) -> None:
+    failed = query(of(control), is_active=False)
+    failed.exception = lambda: ValueError("no Python worker")
+
+    with pytest.raises(
+        RescaleError,
+        match=r"query q has failed: query\.exception\(\) says why\. Correct that, start",
+    ):
+        rescale(failed, 3)
+
+
 def test_a_query_that_ends_meanwhile_is_said_to_have_ended(control: Control) -> None:
     class Ending:
         id = "q"

@@ -71,7 +71,10 @@ async def _examined(
                 if is_shown:
                     typer.echo(as_text(diagnosis))
     except InvalidSpecError as problem:  # no kubeconfig
-        remedy = "Set KUBECONFIG, or pass --context."
+        remedy = (
+            "Log in to a cluster, or set KUBECONFIG. A source on this machine:"
+            " balanced-source status --dir .balanced-source/NAME."
+        )
         found.append(error("cluster", Fault.API_SERVER_UNREACHABLE, str(problem), remedy))
         if is_shown:
             typer.echo(as_text(found[-1]))
