@@ -195,7 +195,6 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_PLANNER}._begins_pulling": _PULL,
     f"{_PLANNER}._paced": _PULL,
     f"{_PLANNER}.is_pulling": _PULL,
-    f"{_PLANNER}._is_short": _ENDS_ITSELF,
     f"{_PLANNER}._is_over": _ENDS_ITSELF,
     f"{_PLANNER}._stalled": _ENDS_ITSELF,
     f"{_HOOKS}._commit_on": (

@@ -4,6 +4,7 @@ It registers, takes over assignments, logs a line per micro-batch and serves met
 application does, in a second instead of half a minute. Its micro-batches read nothing.
 """
 
+import json
 import os
 import sys
 import threading
@@ -63,13 +64,18 @@ def main(is_over: Callable[[float], bool]) -> None:
 
 def _tell(metrics: DriverMetrics, begin: StreamOffset, end: StreamOffset, number: int) -> None:
     ends = {split: position or 0 for split, position in end.positions.items()}
-    metrics.note(observe(begin, end, ends), aligned_to=None)
+    seen = observe(begin, end, ends)
+    metrics.note(seen, aligned_to=None)
     progress = SimpleNamespace(
         batchId=number,
         timestamp="",
         numInputRows=0,
         durationMs={},
-        sources=[SimpleNamespace(endOffset=stream_offset.to_json(end))],
+        sources=[
+            SimpleNamespace(
+                endOffset=stream_offset.to_json(end), latestOffset=json.dumps({"lag": seen.lag})
+            )
+        ],
     )
     event: Any = SimpleNamespace(progress=progress)
     ProgressLogger().onQueryProgress(cast("QueryProgressEvent", event))
