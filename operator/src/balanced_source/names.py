@@ -6,10 +6,12 @@ server.
 """
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from balanced_source.errors import InvalidSpecError
+
+ThingT = TypeVar("ThingT")
 
 LABEL: Final = r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"
 """A DNS label (RFC 1123): names of namespaces, clusters and hosts; at most 63 characters."""
@@ -39,10 +41,16 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")
 
 
-def first_of(texts: Sequence[str], limit: int, *, separator: str = ", ") -> str:
-    """Returns the first `limit` texts as a message lists them, and how many more there are."""
-    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
-    return separator.join(texts[:limit]) + more
+def first_of(
+    things: Sequence[ThingT],
+    limit: int,
+    *,
+    name: Callable[[ThingT], str] = str,
+    separator: str = ", ",
+) -> str:
+    """Returns the names of the first `limit` things, as a message has them, and how many follow."""
+    more = f" and {len(things) - limit} more" if len(things) > limit else ""
+    return separator.join(map(name, things[:limit])) + more
 
 
 def separated(text: str) -> tuple[str, ...]:

@@ -250,11 +250,14 @@ class HostRuntime(HostReporter):
 
         While the first report of a query that continues is under way, it may make the reason void.
         """
+        is_reporting = self._first is not None and not self._is_heard
+        return None if is_reporting else self._channel.refusal()
+
+    @property
+    def _is_heard(self) -> bool:
+        """Whether the assigning side may know what this query continues from."""
         channel = self._channel
-        is_reporting = self._first is not None
-        if is_reporting and isinstance(channel, SameProcess) and not channel.has_heard:
-            return None
-        return channel.refusal()
+        return not isinstance(channel, SameProcess) or channel.has_heard
 
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """See `NewestAssignment.wait`."""
@@ -360,11 +363,9 @@ class HostRuntime(HostReporter):
 
         Before its report is heard, start positions may be refused that it does not need.
         """
-        channel = self._channel
         # In this order: problems that are read later know of the report.
-        has_heard = not isinstance(channel, SameProcess) or channel.has_heard
-        found = channel.problems()
-        if has_heard:
+        is_heard, found = self._is_heard, self._channel.problems()
+        if is_heard:
             return found
         return {key: p for key, p in found.items() if p.is_hopeless or not p.is_fatal}
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
-from balanced_source.api import STOP, Problem, ProblemKey, SplitId
+from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.discovery import some
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
@@ -72,7 +72,7 @@ def tell_short(end: StreamOffset) -> None:
     ranges = {
         s: f"ends at {position or 0}, and the query at {stop}"
         for s, position in sorted(end.positions.items())
-        if (stop := end.attributes.get(s, {}).get(STOP)) is not None and int(stop) > (position or 0)
+        if (stop := end.stop_of(s)) is not None and stop > (position or 0)
     }
     if ranges:
         log.warning(

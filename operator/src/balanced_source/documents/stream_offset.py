@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from balanced_source.api import Json, Position, SplitId
+from balanced_source.api import STOP, Json, Position, SplitId
 from balanced_source.documents import columns, envelope
 from balanced_source.documents.journal import JournalPoint, point_from_json, point_to_json
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
@@ -100,6 +100,11 @@ class StreamOffset:
     term_ends: Mapping[SplitId, tuple[TermEnd, ...]] = field(default_factory=dict)
     journal: JournalPoint | None = None
     hosts: tuple[str, ...] = ()
+
+    def stop_of(self, split_id: SplitId) -> int | None:
+        """Return where a split ends for good; None if it has no end, or none that is known."""
+        stop = self.attributes.get(split_id, {}).get(STOP)
+        return None if stop is None else int(stop)
 
 
 def to_json(

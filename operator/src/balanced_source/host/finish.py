@@ -36,7 +36,7 @@ def is_read(offset: StreamOffset, split_id: SplitId) -> bool:
     """
     if offset.journal is not None and split_id in offset.journal.finished:
         return True
-    stop = offset.attributes.get(split_id, {}).get(STOP)
+    stop = offset.stop_of(split_id)
     return stop is not None and (offset.positions[split_id] or 0) >= stop
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from balanced_source.api import STOP, SplitId
+from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host.adoption import go_on
 from balanced_source.host.table_columns import column
@@ -39,17 +39,13 @@ def reachable(
 def within_stops(targets: Mapping[SplitId, int], base: StreamOffset) -> dict[SplitId, int]:
     """Returns where a query that ends by itself stops, at most where each split ends for good."""
     return {
-        s: to if (stop := base.attributes.get(s, {}).get(STOP)) is None else min(to, int(stop))
-        for s, to in targets.items()
+        s: to if (stop := base.stop_of(s)) is None else min(to, stop) for s, to in targets.items()
     }
 
 
 def can_grow(base: StreamOffset, reachable: Mapping[SplitId, int]) -> bool:
     """Returns whether a split may get records beyond where it can be read now."""
-    return any(
-        (stop := base.attributes.get(s, {}).get(STOP)) is None or end < int(stop)
-        for s, end in reachable.items()
-    )
+    return any((stop := base.stop_of(s)) is None or end < stop for s, end in reachable.items())
 
 
 def advance(

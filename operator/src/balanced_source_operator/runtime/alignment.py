@@ -18,6 +18,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.durations import seconds
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.spec import BalancedSourceSpec
+from balanced_source_operator.spec.application import Alignment
 
 SETTLE: Final = 5.0
 """Seconds in which an operator hears of all sources of a namespace and their reports."""
@@ -145,18 +146,22 @@ def _reported_watermark(source: Identity, report: HostReport | None) -> SourceWa
 
 def _is_unaligned(spec: BalancedSourceSpec, report: HostReport | None) -> bool:
     """Whether the driver has begun to read, and neither it nor the spec names a group any more."""
+    if report is None or _asked(spec) is not None:
+        return False
+    # The first report of a driver says nothing but that it is there.
+    return bool(report.metrics) and not report.alignment
+
+
+def _asked(spec: BalancedSourceSpec) -> Alignment | None:
+    """Return the alignment that a spec asks for, if it is one with a group."""
     pipeline = spec.application.pipeline
     asked = pipeline.alignment if pipeline is not None else None
-    is_declared = asked is not None and asked.group is not None
-    # The first report of a driver says nothing but that it is there.
-    return not is_declared and report is not None and bool(report.metrics) and not report.alignment
+    return asked if asked is not None and asked.group is not None else None
 
 
 def _declared(source: Identity, spec: BalancedSourceSpec) -> SourceWatermark | None:
     """A source that will be in a group holds the others from the start, while it is young."""
-    pipeline = spec.application.pipeline
-    asked = pipeline.alignment if pipeline is not None else None
-    if asked is None or asked.group is None:
+    if (asked := _asked(spec)) is None:
         return None
     return SourceWatermark(
         group=f"{source.namespace}/{asked.group}",

@@ -53,7 +53,7 @@ class Autoscaler:
         self._source = source
         self._events = events
         self._memory = AutoscalerMemory()
-        self._decided_from: tuple[Policy, int, Sample | bool] | None = None
+        self._decided_from: tuple[Policy, int, bool, Sample | None] | None = None
         self._seen: tuple[int, float] | None = None
         self._since = time.monotonic()
         self._is_measurable = True
@@ -95,7 +95,7 @@ class Autoscaler:
         self._is_fight = self._rivalry.is_fight(policy, now)
         memory = self._observed(policy, desired.source, report, now)
         newest = memory.samples[-1] if memory.samples else None
-        decided_from = (policy, wanted, newest or self._is_measurable)
+        decided_from = (policy, wanted, self._is_measurable, newest)
         if self._is_decided(decided_from):
             self._memory = replace(memory, verdict=self._memory.verdict)
             return
@@ -118,13 +118,13 @@ class Autoscaler:
         elif not was_fight and (fight := self.verdict) is not None:
             await self._events.post(fight.reason, fight.message, warning=True)
 
-    def _is_decided(self, decided_from: tuple[Policy, int, Sample | bool]) -> bool:
+    def _is_decided(self, decided_from: tuple[Policy, int, bool, Sample | None]) -> bool:
         """Whether the newest decision was taken from the same things.
 
         Samples are large: compared by identity.
         """
         known = self._decided_from
-        return known is not None and known[:2] == decided_from[:2] and known[2] is decided_from[2]
+        return known is not None and known[:3] == decided_from[:3] and known[3] is decided_from[3]
 
     def _observed(
         self, policy: Policy, source: Source[Any, Any], report: HostReport | None, now: float

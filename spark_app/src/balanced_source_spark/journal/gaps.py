@@ -29,11 +29,10 @@ class GapCounter:
             found.update(record.gaps)
         if found:
             self._total += found.total()
-            names = [split_name(split_id) for split_id in sorted(found)]
             log.warning(
                 "records were gone before they were read, and are skipped; the executors' logs"
                 " say more",
-                splits=first_of(names, SHOWN),
+                splits=first_of(sorted(found), SHOWN, name=split_name),
             )
 
     def numbers(self) -> Mapping[str, int]:

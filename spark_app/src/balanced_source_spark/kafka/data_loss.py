@@ -6,7 +6,7 @@ Tasks skip it, see `skipping`.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, Protocol
 
-from balanced_source.api import STOP, Problem, ProblemKey, SplitId
+from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import (
     Gap,
     KafkaCluster,
@@ -140,7 +140,7 @@ class LossProblems:
             FatalProblemError: records are gone, the policy is Fail, and there is no operator to
                 report it.
         """
-        ending = {s for s in seen.deleted if STOP in base.attributes.get(s, {})}
+        ending = {s for s in seen.deleted if base.stop_of(s) is not None}
         gone = {
             **_by_topic("recreated", seen.recreated),
             **_by_topic("truncated", seen.cuts),

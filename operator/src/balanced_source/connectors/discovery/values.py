@@ -333,7 +333,7 @@ def is_read(split: Any) -> bool:
 
 def some(split_ids: Sequence[SplitId], limit: int = 3) -> str:
     """Returns the first `limit` ids for people, and how many more there are."""
-    return first_of([*map(split_name, split_ids)], limit)
+    return first_of(split_ids, limit, name=split_name)
 
 
 def rest_of(split: SourceSplit) -> tuple[int, int] | None:
@@ -348,6 +348,8 @@ def rest_of(split: SourceSplit) -> tuple[int, int] | None:
 def some_rests(splits: Iterable[SourceSplit]) -> str:
     """Returns how many splits these are, and the unread rests of the first of them, for people."""
     rests = {s.split_id: rest for s in splits if (rest := rest_of(s)) is not None}
-    shown = [f"{split_name(s)} ({rests[s][0]} to {rests[s][1]})" for s in sorted(rests)]
+    shown = first_of(
+        sorted(rests), 3, name=lambda s: f"{split_name(s)} ({rests[s][0]} to {rests[s][1]})"
+    )
     count = "1 split" if len(rests) == 1 else f"{len(rests)} splits"
-    return f"{count}, {first_of(shown, 3)}"
+    return f"{count}, {shown}"

@@ -299,19 +299,17 @@ class _Unread:
 
     Args:
         before: of the former listing.
-        was_selected: whether its patterns select a path.
     """
 
-    def __init__(self, before: Cursor, was_selected: Callable[[str], bool]) -> None:
+    def __init__(self, before: Cursor) -> None:
         self._horizon = before.horizon
-        self._was_selected = was_selected
         self.count = 0
         self.example = ""
 
-    def noted(self, listed: Iterable[File]) -> Iterator[File]:
-        """Yield all files, and take note of these."""
+    def noted(self, listed: Iterable[File], was_selected: Callable[[str], bool]) -> Iterator[File]:
+        """Yield all files, and take note of these; see `page_of`."""
         for file in listed:
-            if Key(file.modified, file.path) <= self._horizon and not self._was_selected(file.path):
+            if Key(file.modified, file.path) <= self._horizon and not was_selected(file.path):
                 self.count, self.example = self.count + 1, self.example or file.path
             yield file
 
@@ -334,10 +332,10 @@ def page_of(
     if why := _other_schema(call):
         return Listed(Page(cursor=call.cursor, refusal=why))
     before = Cursor.from_json(call.cursor)
-    unread = _Unread(before, was_selected or _always)
+    unread = _Unread(before)
     found = take(
         before,
-        listed if was_selected is None else unread.noted(listed),
+        listed if was_selected is None else unread.noted(listed, was_selected),
         limit=PAGE if call.measure is None else min(PAGE, MEASURED_PAGE),
         late=call.late,
         ends=call.ends,
@@ -362,11 +360,6 @@ def page_of(
     return Listed(
         Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest
     )
-
-
-def _always(path: str) -> bool:
-    del path
-    return True
 
 
 def _other_schema(call: ListFiles) -> str:

@@ -350,7 +350,7 @@ def _foreign(topics: Sequence[str], split_id: SplitId) -> RefusedDiscoveryError:
 def _unanswered(chains: Chains, option: str) -> RefusedDiscoveryError:
     names = sorted(chains)
     what, reason = _missing(chains[names[0]][-1])
-    shown = first_of([*map(split_name, names)], _SHOWN)
+    shown = first_of(names, _SHOWN, name=split_name)
     is_time = reason == KafkaReason.NO_OFFSET_FOR_TIMESTAMP
     as_option = " (as an option startingOffsetsByTimestampStrategy to latest)" if is_time else ""
     return RefusedDiscoveryError(

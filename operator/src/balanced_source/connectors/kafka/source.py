@@ -182,22 +182,22 @@ class KafkaSource(
             if split.offset > first
         )
         texts = [
-            topic_begun_late(*place, found, is_of_history=self._is_of_history(*place))
+            topic_begun_late(*place, found, is_of_history=self._history_of(*place) is not None)
             for place, found in gaps.items()
         ]
         return _first(texts, "more topics did not begin at offset 0 when they were found")
 
     def _first_unread(self, split: KafkaPartitionSplit) -> int:
         """Return where a partition that is found late begins if retention took nothing."""
-        start = self.starting_offsets
-        is_known = self._is_of_history(split.cluster, split.topic, split.topic_id)
-        if is_known and isinstance(start, AfterHistory):
-            return start.first_unread(split.topic, split.partition)
-        return 0
+        history = self._history_of(split.cluster, split.topic, split.topic_id)
+        return 0 if history is None else history.first_unread(split.topic, split.partition)
 
-    def _is_of_history(self, cluster: str, topic: str, topic_id: str | None) -> bool:
+    def _history_of(self, cluster: str, topic: str, topic_id: str | None) -> AfterHistory | None:
+        """Return the history that the source follows, if it is known to be of this topic."""
         start = self.starting_offsets
-        return isinstance(start, AfterHistory) and start.is_same(cluster, topic, topic_id)
+        if isinstance(start, AfterHistory) and start.is_same(cluster, topic, topic_id):
+            return start
+        return None
 
     def begun_elsewhere(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         if not isinstance(history := self.starting_offsets, AfterHistory):

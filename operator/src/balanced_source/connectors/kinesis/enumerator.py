@@ -90,19 +90,18 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         if scope not in self.state.discovered:
             super()._look_up(scope, split_ids)
             return
-        known = {s: a for s in self._begun if (a := self._attributes(s)) is not None}
-        for later, group in begun_later(split_ids, self._lineage, known).items():
+        for later, group in begun_later(split_ids, self._lineage, self._attributes()).items():
             call = self.source.initialize_later(scope, group, later)
             self.transient = self.transient.looks_up(call)
             self.context.call_async(call, self.handle_initialized)
 
-    def _attributes(self, split_id: SplitId) -> Mapping[str, Any] | None:
-        """Return what is known of a shard; None of one that is looked up."""
-        if split_id in self.context.current_assignments():
-            return self.context.assigned_attributes(split_id)
-        retained = self.state.retained.get(split_id)
-        split = self.state.unassigned.get(split_id) or (retained.split if retained else None)
-        return None if split is None else split.attributes()
+    def _attributes(self) -> dict[SplitId, Mapping[str, Any]]:
+        """Return the attributes of the shards that were begun, but not of those looked up now."""
+        owned = self.context.current_assignments()
+        waiting = {
+            s: split.attributes() for s, split in self._waiting().items() if s in self._begun
+        }
+        return waiting | {s: self.context.assigned_attributes(s) for s in self._begun if s in owned}
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
         unconfirmed = self.transient.unconfirmed | self._unproven
@@ -175,7 +174,6 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         held = self._held(scope) - former
         retained = self._retained(scope) - former
         self._begun = held | retained
-        waiting = {**{s: e.split for s, e in self.state.retained.items()}, **self.state.unassigned}
         # What expired while its stream was out of the source must not hold back its children.
         if self.source.may_lose:
             retained &= result.shards.keys()
@@ -190,7 +188,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
             held=held | retained,
             # At its end without an owner: a reader has reported that, and no one is told of it.
             finished=(self.state.finished & held)
-            | {s for s, split in waiting.items() if s in self._begun and is_read(split)},
+            | {s for s, split in self._waiting().items() if s in self._begun and is_read(split)},
             skipped=skipped,
         )
 
@@ -209,8 +207,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         """
         positions, former = self.context.split_positions(), self._of_former_stream(scope, result)
         held = [s for s in self._held(scope) - former if s in positions]
-        kept = {s: entry.split for s, entry in self.state.retained.items()}
-        waiting = {s: x for s, x in {**kept, **self.state.unassigned}.items() if s not in positions}
+        waiting = {s: split for s, split in self._waiting().items() if s not in positions}
         begun = Lineage(shards=result.shards).with_ancestors(held) if waiting else frozenset()
         gone = {s for s, x in waiting.items() if s in begun and s not in former and not is_read(x)}
         if not gone:
@@ -233,7 +230,12 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         """Return the shards that are not retained, and were not read to their end."""
         known = self._held(scope) | self._retained(scope)
         absent = known - self.transient.in_flight - self.state.finished - result.shards.keys()
-        lost = frozenset(s for s in absent if not is_read(self._split(s)))
+        owned, waiting = self.context.current_assignments(), self._waiting()
+        lost = frozenset(
+            s
+            for s in absent
+            if not is_read(self.context.assigned_split(s) if s in owned else waiting[s])
+        )
         problem = self.transient.problems.get(scope)
         if isinstance(problem, RefusedDiscoveryError) and problem.reason == Reason.SPLITS_LOST:
             return lost
@@ -242,11 +244,10 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         missing = self.transient.missing
         return frozenset(s for s in lost if missing.get(s, 0) + 1 >= CONFIRMATIONS)
 
-    def _split(self, split_id: SplitId) -> ShardSplit:
-        if split_id in self.context.current_assignments():
-            return self.context.assigned_split(split_id)
-        split = self.state.unassigned.get(split_id)
-        return self.state.retained[split_id].split if split is None else split
+    def _waiting(self) -> dict[SplitId, ShardSplit]:
+        """Return the shards that have a position and no owner."""
+        retained = {s: entry.split for s, entry in self.state.retained.items()}
+        return retained | dict(self.state.unassigned)
 
     def _release(self, lineage: Lineage) -> None:
         """Let go of shards that are read, once a host's checkpoint holds one of their children."""
