@@ -1,6 +1,7 @@
 """The connectors that are installed, each loaded when a source needs it."""
 
-import importlib.metadata
+import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from balanced_source.names import shown, shown_value
 from balanced_source_adapters.checked_connector import checked_connector
 from balanced_source_adapters.mistakes import is_from_keyboard
 from balanced_source_adapters.registrations import (
-    GROUP,
     OURS,
     Registration,
     Registrations,
@@ -36,6 +36,9 @@ class ConnectorPart:
     base: type[Any]
     derived: str
 
+
+_REFERENCE: Final = re.compile(r"([\w.]+)\s*:\s*([\w.]+)\s*(\[.*\]\s*)?")
+"""``module:Class``, as packaging tools write it: with blanks, and with names of extras."""
 
 CONNECTOR: Final = ConnectorPart(name="entry point", base=Connector, derived="Connector")
 
@@ -60,14 +63,13 @@ def make(registration: Registration, reference: str, part: ConnectorPart) -> Any
     Raises:
         ConnectorError: it cannot be loaded, or is not what `part` says. Names the package.
     """
-    found = importlib.metadata.EntryPoint.pattern.match(reference)
-    if found is None or not found["attr"]:
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
         raise _broken(
             registration, f"its {part.name} is {shown(reference)}, and module:Class was expected"
         )
-    entry = importlib.metadata.EntryPoint(registration.kind, reference, GROUP)
     try:
-        made = entry.load()()
+        made = pkgutil.resolve_name(f"{found[1]}:{found[2]}")()
     # A module that ends the process must not end it for the sources of other connectors.
     except BaseException as error:
         if is_from_keyboard(error):

@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Self
 
 from balanced_source.errors import ConnectorError
+from balanced_source_adapters.entry_points import may_others_register
 from balanced_source_adapters.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def built_in_registrations() -> list[Registration]:
 @cache
 def registered() -> Registrations:
     """Return those of this process's environment, looked up once."""
+    if not may_others_register(GROUP, BUILT_IN):
+        return Registrations(built_in_registrations())
     from importlib.metadata import entry_points
 
     found = map(Registration.of, entry_points(group=GROUP))

@@ -1,6 +1,8 @@
-"""The version of this installation."""
+"""The version of this installation.
 
-import importlib.metadata
+Who needs it looks it up: that loads `importlib.metadata`, for which a query would have to wait.
+"""
+
 import os
 from collections.abc import Mapping
 from typing import Final
@@ -12,14 +14,14 @@ _NO_ONES: Final = "example.org/"
 """Of the addresses in a package that no maintainer has given its own (RFC 2606)."""
 
 
-def _installed() -> str:
+def installed_version() -> str:
+    """Return the version of the package that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return importlib.metadata.version(DISTRIBUTION)
-    except importlib.metadata.PackageNotFoundError:  # runs from a folder on PYTHONPATH
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:  # runs from a folder on PYTHONPATH
         return "0+unknown"
-
-
-__version__: Final = _installed()
 
 
 def documentation(environment: Mapping[str, str] = os.environ) -> str:
@@ -42,9 +44,11 @@ def page(name: str) -> str:
 
 
 def _of_the_package() -> str:
+    from importlib.metadata import PackageNotFoundError, metadata
+
     try:
-        links = importlib.metadata.metadata(DISTRIBUTION).get_all("Project-URL") or ()
-    except importlib.metadata.PackageNotFoundError:
+        links = metadata(DISTRIBUTION).get_all("Project-URL") or ()
+    except PackageNotFoundError:
         return ""
     found = (str(link).partition(", ") for link in links)
     address = next((address for label, _, address in found if label == "Documentation"), "")

@@ -12,9 +12,9 @@ __all__ = ["__version__", "register", "rescale"]
 def __getattr__(name: str) -> Any:
     """Look up the version when it is asked for: few processes of a query ask."""
     if name == "__version__":
-        from balanced_source_adapters.version import __version__
+        from balanced_source_adapters.version import installed_version
 
-        return __version__
+        return installed_version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from balanced_source_adapters import heap
 from balanced_source_adapters.heap import CHOSEN, give_back, share_one_heap
 
 THREADS_ALLOCATE = """
@@ -77,6 +78,8 @@ def test_one_heap_is_asked_for_where_the_c_library_can_and_the_user_has_not_chos
     asked: list[tuple[int, int]] = []
     library = SimpleNamespace(mallopt=lambda *setting: asked.append(setting) or 1)
     monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    # An earlier test of this process may have looked functions of the real library up.
+    monkeypatch.setattr(heap, "_of_c", heap._of_c.__wrapped__)
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.delenv(CHOSEN, raising=False)
     if is_chosen:

@@ -23,7 +23,7 @@ def test_a_folder_on_the_path_has_no_version(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(importlib.metadata, "version", missing)
     monkeypatch.setattr(importlib.metadata, "metadata", missing)
 
-    assert version._installed() == "0+unknown"
+    assert version.installed_version() == "0+unknown"
     assert version.documentation({}) == ""
 
 
@@ -44,7 +44,7 @@ def test_the_address_of_the_documentation_is_that_of_the_package(
         importlib.metadata, "metadata", lambda _: SimpleNamespace(get_all=lambda _: links)
     )
 
-    assert version._installed() == "1.2.3"
+    assert version.installed_version() == "1.2.3"
     assert version.documentation({}) == address
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from balanced_source_adapters.version import __version__
+from balanced_source_adapters.version import installed_version
 from balanced_source_operator import cli, command
 from balanced_source_operator.cli import main as module
 
@@ -27,7 +27,8 @@ COMMANDS = (
 
 
 def test_version() -> None:
-    assert CliRunner().invoke(cli.app, ["--version"]).stdout == f"balanced-source {__version__}\n"
+    printed = CliRunner().invoke(cli.app, ["--version"]).stdout
+    assert printed == f"balanced-source {installed_version()}\n"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -74,14 +74,24 @@ def test_the_watch_sees_what_is_loaded() -> None:
     assert loaded_by("import balanced_source_spark.planner", PLANNING[2:]) == list(PLANNING[2:])
 
 
-def test_planning_starts_without_the_log_library_and_loads_it_with_the_first_line() -> None:
+def test_planning_starts_without_the_log_library_and_loads_it_beside_the_first_line() -> None:
     planning = (
         "import balanced_source_spark.planner as p, balanced_source_spark.channels.embedded, "
     )
     planning += "balanced_source_spark.kafka.hooks"
     libraries = ("structlog", "rich", "prometheus_client")
     assert loaded_by(planning, libraries) == []
-    assert "structlog" in loaded_by(f"{planning}; p.log.info('a line')", libraries)
+    line = "p.log.info('a line'); import threading; [t.join() for t in threading.enumerate()[1:]]"
+    assert "structlog" in loaded_by(f"{planning}; {line}", libraries)
+
+
+def test_a_planning_process_does_not_load_what_reads_the_metadata_of_packages() -> None:
+    code = (
+        "import balanced_source_spark.planner, balanced_source_spark.channels.embedded;"
+        " from balanced_source_adapters.connectors import installed; installed().get('kafka')"
+    )
+    # Python's own, and those that PySpark loads before
+    assert loaded_by(f"import pyspark.sql.datasource; {code}", ("importlib.metadata",)) == []
 
 
 @pytest.mark.parametrize("reader", [BalancedStreamReader, BalancedBatchReader])

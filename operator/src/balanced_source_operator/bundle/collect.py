@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import yaml
 
 from balanced_source.redaction import redacted, redacted_text
-from balanced_source_adapters.version import __version__
+from balanced_source_adapters.version import installed_version
 from balanced_source_operator.doctor import examine
 from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR
 from balanced_source_operator.doctor.finding import ClusterApi, as_text
@@ -97,7 +97,7 @@ def _yaml(value: Any) -> str:
 async def _versions(api: BundleApi) -> str:
     server = await api.ask("GET", "/version")
     return _yaml(
-        {"balanced-source": __version__, "kubernetes": server.get("gitVersion", "unknown")}
+        {"balanced-source": installed_version(), "kubernetes": server.get("gitVersion", "unknown")}
     )
 
 

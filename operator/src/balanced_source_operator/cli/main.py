@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from balanced_source_adapters.version import __version__
+from balanced_source_adapters.version import installed_version
 from balanced_source_operator.cli import (
     diagnose,
     inspect,
@@ -31,7 +31,7 @@ for group in (validate, schema, inspect, diagnose, report, local, serve, referen
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"balanced-source {__version__}")
+        typer.echo(f"balanced-source {installed_version()}")
         raise typer.Exit
 
 
