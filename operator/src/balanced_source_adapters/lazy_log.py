@@ -1,15 +1,21 @@
-"""A structured logger that loads structlog with its first line, in a thread of its own.
+"""A structured logger that loads structlog after its first line, in a thread of its own.
 
 structlog loads `asyncio`, and `rich` where that is installed: a sixth of what a query would wait
-for until its planning process is ready. So a process that has not loaded it yet keeps its lines
-until a thread has, and logs them from there in their order. Their time is a moment late then.
+for until its first micro-batch is planned. So a process that has not loaded it yet keeps its lines
+for a moment, and logs them in their order when it has. Warnings and errors do not wait.
 """
 
 import sys
 import threading
 from collections import deque
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+LATER: Final = 1.0
+"""Seconds for which the lines of a process that starts are kept: as a rule it has planned then."""
+
+URGENT: Final = frozenset({"warning", "error"})
+"""Levels of lines that are not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +35,46 @@ class _Line:
 
 
 class _Lines:
-    """The lines of a process, and the thread that logs those that came before structlog."""
+    """The lines of a process, and the threads that log those that came before structlog."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._in_order = threading.Lock()
         self._waiting: deque[_Line] = deque()
         self._is_loading = False
 
     def log(self, line: _Line) -> None:
         """Log a line, after all that came before."""
         with self._lock:
-            if self._is_loading or ("structlog" not in sys.modules and self._starts()):
+            is_first = not self._is_loading
+            is_kept = not is_first or "structlog" not in sys.modules
+            if is_kept:
                 self._is_loading = True
                 self._waiting.append(line)
-                return
-        line.log()
-
-    def _starts(self) -> bool:
-        """Start the thread; it waits for the lock, and so for the first line."""
-        if not threading.main_thread().is_alive():
-            return False  # threads that start now are not waited for
-        # Not a daemon: a process that ends logs its last lines first.
-        thread = threading.Thread(target=self._log_waiting, name="balanced-source-log")
-        try:
-            thread.start()
-        except RuntimeError:  # the interpreter is ending
-            return False
-        return True
-
-    def _log_waiting(self) -> None:
-        while (line := self._next()) is not None:
+        if not is_kept:
             line.log()
+        elif line.level in URGENT:
+            self._log_soon(0.0)
+        elif is_first:
+            self._log_soon(LATER)
+
+    def _log_soon(self, delay: float) -> None:
+        """Log what waits from another thread; here if the interpreter is ending."""
+        try:
+            if threading.main_thread().is_alive():
+                # Not a daemon: a process that ends logs its last lines first.
+                threading.Thread(target=self._log_waiting, args=(delay,), name="bsrc-log").start()
+                return
+        except RuntimeError:  # no more threads
+            pass
+        self._log_waiting(0.0)
+
+    def _log_waiting(self, delay: float) -> None:
+        if delay:
+            threading.main_thread().join(delay)  # sooner if the process ends
+        with self._in_order:
+            while (line := self._next()) is not None:
+                line.log()
 
     def _next(self) -> _Line | None:
         with self._lock:

@@ -25,9 +25,32 @@ def test_the_first_line_does_not_wait_for_structlog() -> None:
         "import builtins, threading; go = threading.Event(); real = builtins.__import__;"
         " builtins.__import__ = lambda name, *a, **k:"
         " (name != 'structlog' or go.wait(30)) and real(name, *a, **k);"
-        " log.info('a line'); print('went on'); go.set()"
+        " log.warning('a line'); print('went on'); go.set()"
     )
     assert [line.split()[-1] for line in logged_by(blocked).splitlines()] == ["on", "line"]
+
+
+def test_a_process_that_starts_is_not_disturbed_by_a_line_and_logs_it_when_it_ends() -> None:
+    later = "import balanced_source_adapters.lazy_log as l; l.LATER = 3600.0"
+
+    printed = logged_by(later, "log.info('a line')", "print('structlog' in sys.modules)")
+
+    assert [line.split()[-1] for line in printed.splitlines()] == ["False", "line"]
+
+
+def test_a_warning_does_not_wait_and_comes_after_what_was_there_before() -> None:
+    later = "import balanced_source_adapters.lazy_log as l; l.LATER = 3600.0"
+
+    printed = logged_by(
+        later,
+        "log.info('first')",
+        "import threading; waiting = threading.enumerate()[1:]",
+        "log.warning('second')",
+        "[t.join() for t in threading.enumerate()[1:] if t not in waiting]",
+        "print('third')",
+    )
+
+    assert [line.split()[-1] for line in printed.splitlines()] == ["first", "second", "third"]
 
 
 def test_lines_are_logged_in_their_order_and_before_the_process_ends() -> None:

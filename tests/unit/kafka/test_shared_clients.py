@@ -2,15 +2,19 @@
 
 import gc
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from balanced_source.api import Caller
-from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka import DiscoverKafka, KafkaCluster
 from balanced_source_adapters.kafka import admin as module
 from balanced_source_adapters.kafka.admin import KafkaAdmin, SharedClients
 from balanced_source_adapters.kafka.connector import KafkaConnector
+from balanced_source_spark.kafka.hooks import KafkaHooks
+from balanced_source_spark.options import client_id, parse_options, query_of
+from support.planner_context import CONTEXT
 
 
 class Client:
@@ -138,3 +142,26 @@ def test_planning_takes_the_isolation_level_from_where_readers_take_it(level: st
     made._client(secured())
 
     assert Client.levels == [level == "READ_COMMITTED"]
+
+
+def test_who_assigns_and_who_plans_in_one_process_have_one_client() -> None:
+    options = parse_options({"kafka.bootstrap.servers": "b:9", "subscribe": "t"})
+    source: Any = options.embedded
+    (c,) = source.clusters
+    settings = source.reader_settings()
+    context: Any = replace(CONTEXT, query=query_of(options), known_settings=lambda: settings)
+    executor = KafkaConnector().executor(
+        options.secrets, caller=Caller.OWNER, client_id=client_id(options)
+    )
+    planner = KafkaHooks(context)
+
+    for ask in (
+        lambda: executor(
+            DiscoverKafka(scope=c.name, round=0, cluster=c, subscriber=source.subscriber)
+        ),
+        lambda: planner.ends(c.name, [(c.name, "t", 0)], {}),
+    ):
+        with pytest.raises(AttributeError, match="Client"):  # this one answers nothing
+            ask()
+
+    assert len(Client.made) == 1

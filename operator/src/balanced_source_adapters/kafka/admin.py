@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -85,6 +86,15 @@ class SharedClients:
                     has_statistics=has_statistics,
                 )
             return client
+
+
+@cache
+def clients_of_the_process() -> SharedClients:
+    """Return those that all who ask in this process share.
+
+    They are all sources of an operator; in a planning process, who assigns and who plans.
+    """
+    return SharedClients()
 
 
 class KafkaAdmin:

@@ -4,8 +4,7 @@ The client library is imported when the first call is executed.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import Any, Final, assert_never
 
 from balanced_source.api import (
     AsyncCall,
@@ -29,10 +28,6 @@ from balanced_source.connectors.kafka.settings import KIND
 from balanced_source.errors import ContractViolationError
 from balanced_source_adapters.addresses import check_endpoint
 
-if TYPE_CHECKING:
-    from balanced_source_adapters.kafka.admin import SharedClients
-
-
 OPERATOR_CLIENT: Final = "balanced-source-operator"
 """What brokers see of the operator: sources with the same credentials share its clients."""
 
@@ -45,14 +40,13 @@ class KafkaConnector(Connector):
     spark: Final = "balanced_source_spark.kafka.half:KafkaSparkHalf"
 
     def executor(self, secrets: SecretReader, *, caller: Caller, client_id: str) -> CallExecutor:
-        from balanced_source_adapters.kafka.admin import KafkaAdmin
+        from balanced_source_adapters.kafka.admin import KafkaAdmin, clients_of_the_process
 
-        if caller is Caller.OPERATOR:
-            admin = KafkaAdmin(
-                _checked(secrets, caller), client_id=OPERATOR_CLIENT, clients=_operators_clients()
-            )
-        else:
-            admin = KafkaAdmin(_checked(secrets, caller), client_id=client_id)
+        admin = KafkaAdmin(
+            _checked(secrets, caller),
+            client_id=OPERATOR_CLIENT if caller is Caller.OPERATOR else client_id,
+            clients=clients_of_the_process(),
+        )
 
         def execute(call: AsyncCall) -> Any:
             match call:
@@ -113,14 +107,6 @@ class OwnSecrets:
         check_not_lending(found, field=f"Secret {name}")
         check_endpoint(found.get(ASKED_SERVER), field=f"Secret {name}: {ASKED_SERVER}")
         return found
-
-
-@cache
-def _operators_clients() -> "SharedClients":
-    """Those of all sources of the process."""
-    from balanced_source_adapters.kafka.admin import SharedClients
-
-    return SharedClients()
 
 
 def _checked(secrets: SecretReader, caller: Caller) -> SecretReader:

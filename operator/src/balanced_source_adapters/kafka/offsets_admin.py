@@ -18,8 +18,22 @@ LATEST: Final = int(OFFSET_END)
 """Asks for the offset behind the last record."""
 
 
+CONNECTING: Final = 10.0
+"""Seconds for which a new client tries to connect before anyone asks for something."""
+
+
 class OffsetsAdmin(AdminClient):
-    """See the module."""
+    """See the module.
+
+    Args:
+        settings: of librdkafka.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__(settings)
+        # For a list of topics a client that is new connects 50 ms later than for this, whose answer
+        # no one needs.
+        self.describe_cluster(request_timeout=CONNECTING)
 
     def list_together(
         self, partitions: list[TopicPartition], *, isolation: IsolationLevel, timeout: float

@@ -20,7 +20,7 @@ from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
-from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin, clients_of_the_process
 from balanced_source_spark.contract.hooks import Figure, PlannerContext, PlannerHooks
 from balanced_source_spark.kafka.admission import Admission
 from balanced_source_spark.kafka.broker_figures import broker_figures
@@ -50,7 +50,10 @@ class KafkaHooks(PlannerHooks):
     def _admin(self) -> KafkaAdmin:
         query = self._context.query
         return KafkaAdmin(
-            query.secrets, client_id=query.client_id, has_statistics=query.has_metrics
+            query.secrets,
+            client_id=query.client_id,
+            has_statistics=query.has_metrics,
+            clients=clients_of_the_process(),
         )
 
     @cached_property
