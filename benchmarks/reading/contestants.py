@@ -1,6 +1,7 @@
 """Who reads: our two readers, Spark's Kafka source in three settings, and a counting loop."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -101,8 +102,11 @@ def bare_loop(kafka: KafkaCluster, topic: str, *, readers: int) -> tuple[float, 
         for share in shares
         if share
     ]
-    # This file
-    running = [subprocess.Popen(call, stdout=subprocess.PIPE, text=True) for call in calls]  # noqa: S603
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    running = [
+        subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=environment)  # noqa: S603 - this file
+        for call in calls
+    ]
     told = [json.loads(process.communicate()[0]) for process in running]
     return max(t["wall"] for t in told), sum(t["cpu"] for t in told), sum(t["rows"] for t in told)
 
@@ -122,7 +126,7 @@ def _count(bootstrap: str, topic: str, ends: Mapping[str, int]) -> dict[str, flo
         text, cluster="", columns=[], max_rows=1 << 20, max_bytes=1 << 30, stall=60.0
     )
     began, cpu, rows = time.monotonic(), time.process_time(), 0
-    reader.begin([(topic, int(p), 0, end) for p, end in ends.items()])
+    reader.begin([(topic, int(p), 0, end, None) for p, end in ends.items()])
     while (batch := reader.next_batch()) is not None:
         rows += len(batch)
     return {"wall": time.monotonic() - began, "cpu": time.process_time() - cpu, "rows": rows}
