@@ -98,10 +98,26 @@ class Broker:
             identities = {
                 s: self.topic_ids[topic] for s, topic in topics.items() if topic in self.topic_ids
             }
-            return Discovered(
-                split_ids=listed, identities=identities, refused=frozenset(self.refused)
+            return replace(
+                self._missing(call, listed),
+                split_ids=listed,
+                identities=identities,
+                refused=frozenset(self.refused),
             )
         assert isinstance(call, InitializeKafka)
+        return self._started(call)
+
+    def _missing(self, call: DiscoverKafka, listed: frozenset[SplitId]) -> Discovered:
+        """What is missing of what the user names; a pattern that matches nothing is no problem."""
+        if call.subscriber.topics is None:
+            return Discovered(split_ids=listed)
+        partitions: dict[str, frozenset[int]] = {}
+        for s in listed:
+            partitions[str(s[1])] = partitions.get(str(s[1]), frozenset()) | {int(s[2])}
+        refused = [str(head[1]) for head in self.refused]
+        return call.subscriber.select(call.scope, partitions, refused)
+
+    def _started(self, call: InitializeKafka) -> list[KafkaPartitionSplit]:
         table = self.begins if call.starting_offsets == EARLIEST else self.ends
         return [
             KafkaPartitionSplit(

@@ -147,6 +147,7 @@ class CoordinatorLoop:
         self._problems: Mapping[ProblemKey, Problem] = {}
         self._assigned_in: str | None = None
         self._empty_since: float | None = None
+        self._only_awaits = False
         self._undiscovered: frozenset[str] = frozenset()
         self._has_heard = False
 
@@ -187,12 +188,17 @@ class CoordinatorLoop:
 
     @property
     def empty_for(self) -> float:
-        """Seconds for which every scope has answered and there has been no split to assign.
+        """Seconds for which every scope has answered and there has been nothing to read.
 
-        0 if there is one.
+        0 if there is a split that is not read to its end.
         """
         since = self._empty_since
         return 0.0 if since is None else time.monotonic() - since
+
+    @property
+    def only_awaits(self) -> bool:
+        """Whether everything is read, except for what the user names and what does not exist."""
+        return self._only_awaits
 
     @property
     def is_over(self) -> bool:
@@ -283,7 +289,10 @@ class CoordinatorLoop:
 
     def _note_empty(self) -> None:
         enumerator = self.coordinator.enumerator
-        has_splits = enumerator.pending_splits() or enumerator.context.current_assignments()
+        self._only_awaits = enumerator.only_awaits()
+        has_splits = not self._only_awaits and (
+            enumerator.pending_splits() or enumerator.context.current_assignments()
+        )
         self._undiscovered = enumerator.undiscovered()
         if has_splits or self._undiscovered:
             self._empty_since = None

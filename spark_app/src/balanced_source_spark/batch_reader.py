@@ -54,6 +54,8 @@ class BalancedBatchReader(DataSourceReader):
         try:
             begin = planner.initialOffset()
             planner.prepareForTriggerAvailableNow()
+            # Before anything is read: rows that were given cannot be taken back.
+            planner.check_named()
             planned = _planned(planner, begin)
             # No one is left to tell what reading took: the planner stops before the tasks start.
             for part in planned:

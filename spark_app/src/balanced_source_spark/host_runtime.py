@@ -358,6 +358,20 @@ class HostRuntime(HostReporter):
         if problem is not None:
             raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
 
+    def check_named(self) -> None:
+        """Raise if something that the user names does not exist, and no operator reports it.
+
+        For a query that ends by itself: its end would look as if everything had been read.
+
+        Raises:
+            FatalProblemError: its first line says what is missing and what to do.
+        """
+        if self._channel.has_operator:
+            return
+        for problem in self._channel.problems().values():
+            if problem.is_hopeless:
+                raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
+
     def _assigner_problems(self) -> Mapping[ProblemKey, Problem]:
         """The problems of the assigning side that concern this query.
 

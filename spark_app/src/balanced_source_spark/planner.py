@@ -181,6 +181,7 @@ class StreamPlanner(PlannerFigures):
         if isinstance(limit, ReadAllAvailable) and self._targets is None and not self._is_ending:
             self._is_single = True  # trigger(once=True), see the stream reader
             self.prepareForTriggerAvailableNow()
+            self.check_named()
         base = self._based_on(begin)
         if base is None:
             return start
@@ -204,7 +205,15 @@ class StreamPlanner(PlannerFigures):
             return self._signed(end)
         if self._is_pulling:
             return start
-        return start if (closing := self._closing(begin)) is None else self._signed(closing)
+        if (closing := self._closing(begin)) is not None:
+            return self._signed(closing)
+        if self._targets is not None:
+            self.check_named()  # all that there is was read
+        return start
+
+    def check_named(self) -> None:
+        """See `HostRuntime.check_named`."""
+        self._runtime.check_named()
 
     def _tell_left(self, begin: StreamOffset, base: StreamOffset) -> None:
         """Tell of splits that leave with records that were there and were not read.

@@ -23,6 +23,7 @@ def test_a_batch_without_records_has_one_task_that_reads_nothing(
     planner: Any = SimpleNamespace(
         initialOffset=lambda: stream_offset.to_json(StreamOffset()),
         prepareForTriggerAvailableNow=lambda: calls.append("prepared"),
+        check_named=lambda: calls.append("checked"),
         latestOffset=lambda begin, _: begin,
         partitions=lambda *_: [],
         is_pulling=False,
@@ -33,7 +34,7 @@ def test_a_batch_without_records_has_one_task_that_reads_nothing(
 
     (partition,) = BalancedBatchReader(options).partitions()
     assert getattr(partition, "ranges", None) == ()
-    assert calls == ["prepared", "stopped"]
+    assert calls == ["prepared", "checked", "stopped"]
 
 
 def test_a_batch_that_reads_less_than_its_end_asks_for_says_so() -> None:

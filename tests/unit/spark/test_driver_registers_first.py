@@ -26,6 +26,9 @@ class Runtime:
     def newest_assignment(self, *, timeout: float) -> None:
         """There is none."""
 
+    def check_named(self) -> None:
+        """An operator reports what is missing."""
+
     def first_assignment(self, *, timeout: float) -> Any:
         self.asked.append("first assignment")
         raise ChannelError("none")

@@ -195,6 +195,13 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
         return self.problems()
 
+    def only_awaits(self) -> bool:
+        """Called after each event. Whether a source that ends waits only for what does not exist.
+
+        Everything else is read; `problems` says what the user names and what is missing.
+        """
+        return False
+
     @property
     def stage(self) -> str:
         """What is read now, of an enumerator that reads several things in turn.

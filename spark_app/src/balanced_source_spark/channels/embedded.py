@@ -181,10 +181,12 @@ class EmbeddedChannel:
 
         Where there is nothing else to read, those that waiting does not help are fatal.
         """
-        found = self._loop.problems if self._loop is not None else {}
+        if (loop := self._loop) is None:
+            return {}
+        found = loop.problems
         # What was assigned in a former part of a hybrid source is read.
-        is_waiting = self._loop is not None and self._loop.empty_for > self._confirm
-        if self._loop is None or self._loop.has_assigned or not is_waiting:
+        is_read = loop.only_awaits or not loop.has_assigned
+        if not is_read or loop.empty_for <= self._confirm:
             return found
         return {
             key: replace(problem, is_fatal=problem.is_fatal or problem.is_hopeless)

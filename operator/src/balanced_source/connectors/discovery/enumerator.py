@@ -14,6 +14,7 @@ from balanced_source.connectors.discovery.gone import (
     before_start,
     cut_short,
     loss,
+    never_there,
     retained_and_absent,
     unread,
 )
@@ -217,7 +218,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             # Where the question is the same, the former answer still counts and assignment goes on.
             if source.discover(scope, 0) == before.discover(scope, 0)
         )
-        self.transient = replace(self.transient, answered=same)
+        self.transient = self.transient.asked_otherwise(same)
         self._agree_with_source()
         self._set_retention_alarm()
         for scope in source.scopes():
@@ -322,7 +323,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self._ask(scope, delay=backoff(failures, first=1.0, longest=MAX_BACKOFF))
 
     def _scope_listed(self, scope: str, result: Discovered) -> None:
-        self.transient = self.transient.listed(scope, result)
+        awaited = never_there(result.absent, self.state, self.context)
+        self.transient = self.transient.listed(scope, result).awaiting(scope, awaited)
         # First what was recreated: a new split must not inherit anything of the former one.
         listed = self._without_replaced(scope, result)
         unsure = self._find_removed(scope, listed, result)

@@ -43,6 +43,22 @@ def retained_and_absent(
     )
 
 
+def never_there(
+    heads: Collection[SplitId],
+    state: DiscoveryState[SplitT],
+    context: SplitEnumeratorContext[SplitT],
+) -> list[SplitId]:
+    """Return those beginnings of ids with which the id of no known split begins.
+
+    What was deleted after it had been read is not waited for.
+    """
+    if not heads:
+        return []
+    owned = context.current_assignments()
+    known = [*owned, *state.unassigned, *state.finished, *state.retained]
+    return [head for head in heads if all(s[: len(head)] != head for s in known)]
+
+
 def unread(
     deleted: Collection[SplitId],
     state: DiscoveryState[SplitT],

@@ -171,6 +171,14 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         )
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
+    def only_awaits(self) -> bool:
+        known = (*self.context.current_assignments(), *self.state.unassigned)
+        return (
+            self.source.discovers_once
+            and any(self.transient.awaited.values())
+            and self.state.finished.issuperset(known)
+        )
+
     def _is_complete(self) -> bool:
         """Whether no further split can appear: discovery runs once, and has told everything."""
         if not self.source.discovers_once or self.undiscovered():

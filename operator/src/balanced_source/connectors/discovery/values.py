@@ -103,6 +103,8 @@ class TransientState:
         named: splits of which the user was told that they were deleted. Told once, unless they
             return in between.
         refusing: scopes that did not tell about all of their splits when they were asked last.
+        awaited: scope → what the user names there, and what has never been there; see
+            `Discovered.absent`.
         failures: scope → successive failures.
         absences: scope → successive answers that it does not exist. Other failures are no answers.
         problems: scope → what keeps it from being read.
@@ -122,6 +124,7 @@ class TransientState:
     missing: Mapping[SplitId, int] = field(default_factory=dict)
     named: frozenset[SplitId] = frozenset()
     refusing: frozenset[str] = frozenset()
+    awaited: Mapping[str, frozenset[SplitId]] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     absences: Mapping[str, int] = field(default_factory=dict)
     problems: Mapping[str, Exception] = field(default_factory=dict)
@@ -159,6 +162,18 @@ class TransientState:
             refusing=self.refusing - {scope} | ({scope} if result.refused else set()),
             answered=self.answered | {scope},
         )
+
+    def awaiting(self, scope: str, absent: Iterable[SplitId]) -> Self:
+        """A scope answered that these do not exist. What was there once is not awaited again."""
+        awaited = frozenset(absent)
+        if (before := self.awaited.get(scope)) is not None:
+            awaited &= before
+        return replace(self, awaited={**self.awaited, scope: awaited})
+
+    def asked_otherwise(self, same: frozenset[str]) -> Self:
+        """The user changed the source; only in these scopes the question is the same."""
+        awaited = {scope: heads for scope, heads in self.awaited.items() if scope in same}
+        return replace(self, answered=same, awaited=awaited)
 
     def noted(self, scope: str, loss: DiscoveryError) -> Self:
         """Splits of a scope are lost; a refusal that says more stays, as of recreated ones."""
@@ -245,7 +260,12 @@ class TransientState:
     def is_unsettled(self) -> bool:
         """Whether something is looked up, or is not known to exist or to be gone."""
         return bool(
-            self.in_flight or self.missing or self.failures or self.unstarted or self.refusing
+            self.in_flight
+            or self.missing
+            or self.failures
+            or self.unstarted
+            or self.refusing
+            or any(self.awaited.values())
         )
 
     def is_settled(self, scope: str) -> bool:
@@ -263,6 +283,7 @@ class TransientState:
             missing={s: n for s, n in self.missing.items() if scope_of(s) in scopes},
             answered=self.answered & scopes,
             refusing=self.refusing & scopes,
+            awaited={s: heads for s, heads in self.awaited.items() if s in scopes},
             failures={s: n for s, n in self.failures.items() if s in scopes},
             absences={s: n for s, n in self.absences.items() if s in scopes},
             problems={s: p for s, p in self.problems.items() if s in scopes},
@@ -314,12 +335,15 @@ class Discovered:
             not exist.
         refused: beginnings of the ids of splits about which the scope does not tell anything. Those
             that are known stay as they are.
+        absent: beginnings of the ids of splits that the user names and that do not exist. A source
+            that ends waits for them, unless it has had any of them.
     """
 
     split_ids: frozenset[SplitId]
     identities: Mapping[SplitId, str] = field(default_factory=dict)
     problem: DiscoveryError | None = None
     refused: frozenset[SplitId] = frozenset()
+    absent: frozenset[SplitId] = frozenset()
 
     def without_refused(self, split_ids: set[SplitId]) -> set[SplitId]:
         """Return those of these splits of which the scope tells whether they exist."""

@@ -109,6 +109,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def blocked(self) -> Mapping[str, Exception]:
         return self.part.blocked()
 
+    def only_awaits(self) -> bool:
+        return self.part.only_awaits()
+
     def undiscovered(self) -> frozenset[str]:
         return self.part.undiscovered()
 

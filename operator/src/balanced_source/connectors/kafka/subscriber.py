@@ -81,6 +81,7 @@ class TopicList(KafkaSubscriber):
                 (cluster, t, p) for t in self.names if t in partitions for p in partitions[t]
             ),
             problem=_missing(cluster, "topic", missing),
+            absent=frozenset((cluster, topic) for topic in missing),
         )
 
 
@@ -117,7 +118,10 @@ class TopicPattern(KafkaSubscriber):
                 scope=cluster,
                 reason=KafkaReason.NO_TOPIC_MATCHES,
             )
-        return Discovered(split_ids=found, problem=problem)
+        # A cluster without a match is no reason to wait where another one has some.
+        return Discovered(
+            split_ids=found, problem=problem, absent=frozenset({()} if problem is not None else ())
+        )
 
     def _excluded(self) -> str:
         return "" if self.exclude is None else f" without matching excludePattern {self.exclude!r}"
@@ -140,10 +144,11 @@ class PartitionSet(KafkaSubscriber):
         self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
     ) -> Discovered:
         existing = {(t, p) for t, p in self.partitions if p in partitions.get(t, ())}
-        missing = [f"{t}/{p}" for t, p in sorted(self.partitions - existing) if t not in refused]
+        absent = sorted((t, p) for t, p in self.partitions - existing if t not in refused)
         return Discovered(
             split_ids=frozenset((cluster, t, p) for t, p in existing),
-            problem=_missing(cluster, "partition", missing),
+            problem=_missing(cluster, "partition", [f"{t}/{p}" for t, p in absent]),
+            absent=frozenset((cluster, *place) for place in absent),
         )
 
 
