@@ -70,7 +70,9 @@ OF_SIGNALS: Final = {
     "skipped_records": (
         "Offsets that were deleted before they were read, since the driver has started."
     ),
-    "application_failures": "Failures of the application in a row.",
+    "application_failures": (
+        "Failures of the application in a row; 0 when one has run for ten minutes."
+    ),
 }
 """What is known of a source besides its status: name → text."""
 

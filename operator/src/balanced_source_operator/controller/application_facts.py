@@ -61,6 +61,15 @@ def failures_of(application: Manifest) -> int:
     return failures_before(application) + max(1, int(status.get("executionAttempts") or 1))
 
 
+def is_young(application: Manifest, now: float) -> bool:
+    """Return whether its driver was submitted less than `STABLE_AFTER` ago.
+
+    False if its status does not say when.
+    """
+    submitted = application.get("status", {}).get("lastSubmissionAttemptTime")
+    return bool(submitted) and now - timestamp(submitted) < STABLE_AFTER
+
+
 def failures_before(application: Manifest) -> int:
     """Return how many times in a row those before an application have failed."""
     before = annotation(application, FAILURES_ANNOTATION)

@@ -162,7 +162,9 @@ class Children:
             is_over=has_ended and decision.problem is None and _is_available_now(desired),
         )
         settings = f"{wanted.spec_hash} {wanted.nonce}"
-        self._row = self._row.looked(decision, self._applications, settings=settings)
+        self._row = self._row.looked(
+            decision, self._applications, settings=settings, now=time.time()
+        )
         decision = replace(decision, failures=self._row.count)
         self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
