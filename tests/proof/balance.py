@@ -131,7 +131,9 @@ def check_growth(before: Operator, after: Operator) -> None:
     """Splits that never had an owner go where least is; those that come back go where they were."""
     new, claimed = after.coordinator.state, _claims_then(before, after)
     fresh = [s for s in new.owners if s not in claimed]
-    loads = Counter(new.owners.values())
+    # What was read to its end is no load.
+    finished = after.enumerator.state.finished
+    loads = Counter(o for s, o in new.owners.items() if s not in finished)
     # What is meant for readers that are not there waits for them.
     lowest = min((loads[i] for i in after.coordinator._context.readers), default=0)
     for owner in {new.owners[s] for s in fresh}:

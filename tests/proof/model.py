@@ -14,6 +14,7 @@ from balanced_source.api import SplitId
 from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import Discover
 from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OnDataLoss
+from balanced_source.connectors.kafka.subscriber import TopicList, TopicPattern
 from proof import rules
 from proof.brokers import FIRST_LIFE, Lives, recreated
 from proof.driver_side import DriverSide
@@ -46,6 +47,7 @@ def source_of(setting: Setting, clusters: tuple[str, ...]) -> KafkaSource:
         starting_offsets=LATEST if setting.begins_latest else EARLIEST,
         stopping_offsets=LATEST if setting.is_bounded else None,
         on_data_loss=OnDataLoss.CONTINUE if setting.may_lose else OnDataLoss.FAIL,
+        subscriber=TopicList(setting.names) if setting.names else TopicPattern(".*"),
     )
 
 
@@ -139,7 +141,10 @@ class Model(DriverSteps):
             for s, life in self._brokers[world.broker].items()
             if s[0] in self._scopes(world)
         }
-        if self.setting.is_bounded:
+        absent = frozenset(self.setting.names) - {str(s[1]) for s in wanted}
+        if absent:
+            problem = rules.ended(operator, absent)
+        elif self.setting.is_bounded:
             problem = rules.unfinished(operator, [self.drivers.drivers[d] for d in world.drivers])
         else:
             problem = rules.unsettled(operator, wanted, world.wanted, self.setting)

@@ -3,6 +3,7 @@
 Of stored state, of drivers, of bounded sources, of clusters and of recreated topics.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from proof.mutation import Mutant
@@ -43,6 +44,7 @@ _BOUNDED: Final = Setting(
     is_periodic=False,
     is_bounded=True,
 )
+_NAMED: Final = replace(_BOUNDED, name="a topic that is named", names=("a", "b"))
 _RECREATED: Final = Setting(
     name="recreated", budget=Budget(crashes=1, recreations=1), splits=1, records=1, may_lose=True
 )
@@ -304,6 +306,14 @@ _DISCOVERY: Final = (
         old="self._ask(scope",
         new="(lambda *a, **k: None)(scope",
         setting=Setting(name="fault", budget=Budget(crashes=1, faults=1), splits=1, records=1),
+    ),
+    Mutant(
+        name="a source ends before a topic that is named was there",
+        rule="rule 2, nothing lost",
+        where=f"{_ENUMERATOR}._scope_listed",
+        old=".listed(scope, result).awaiting(scope, awaited)",
+        new=".listed(scope, result)",
+        setting=_NAMED,
     ),
 )
 

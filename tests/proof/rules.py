@@ -386,6 +386,13 @@ def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
     return None
 
 
+def ended(operator: Operator, absent: Iterable[str]) -> str | None:
+    """Whether a source has ended although topics that the user names have never existed."""
+    if operator.enumerator.is_finished():
+        return f"rule 2, nothing lost: the source ended, and {sorted(absent)} was never there"
+    return None
+
+
 def stopped(operator: Operator, lives: Lives) -> frozenset[SplitId]:
     """Recreated splits that are not read because the user has to decide, and is told so."""
     told = [

@@ -100,6 +100,7 @@ class Setting:
             user may choose.
         is_bounded: whether reading ends where the splits end when they are found; later records are
             not read.
+        names: topics that the user names, which may not exist; empty: all are read.
         has_executors: whether a larger parallelism waits for executors.
         may_lose: `onDataLoss: Continue`.
         may_repeat: `guarantee: AtLeastOnce` for hosts that are given up: records may be delivered
@@ -121,6 +122,7 @@ class Setting:
     are_drivers_early: bool = False
     variants: tuple[tuple[str, ...], ...] = (("c",),)
     is_bounded: bool = False
+    names: tuple[str, ...] = ()
     has_executors: bool = False
     may_lose: bool = False
     may_repeat: bool = False

@@ -96,6 +96,8 @@ class TransientState:
         incomplete: scopes with a listed split that has no start position and is not looked up now:
             its look-up failed, or a reader has to let go of it first. Their first discovery is not
             complete.
+        voided: scopes whose look-ups do not count any more, and that have not answered since: what
+            was looked up there is found again.
         doubtful: splits that were listed while a reader held a former split of the same id.
         unconfirmed: splits known from reports alone that a listing contradicts: they wait for
             another discovery.
@@ -119,6 +121,7 @@ class TransientState:
     look_ups: tuple["Initialize", ...] = ()
     in_flight: frozenset[SplitId] = frozenset()
     incomplete: frozenset[str] = frozenset()
+    voided: frozenset[str] = frozenset()
     doubtful: frozenset[SplitId] = frozenset()
     unconfirmed: frozenset[SplitId] = frozenset()
     missing: Mapping[SplitId, int] = field(default_factory=dict)
@@ -159,6 +162,7 @@ class TransientState:
             absences=_without(self.absences, scope),
             problems=problems if problem is None else {**problems, scope: problem},
             named=self.named - result.split_ids,
+            voided=self.voided - {scope},
             refusing=self.refusing - {scope} | ({scope} if result.refused else set()),
             answered=self.answered | {scope},
         )
@@ -205,9 +209,11 @@ class TransientState:
 
     def without_look_ups(self, scopes: Collection[str]) -> Self:
         """What is looked up in these scopes, or was not found, does not count any more."""
+        if not (voided := self.looked_at.intersection(scopes)):
+            return self
         kept = self._with_look_ups(call for call in self.look_ups if call.scope not in scopes)
         rest = {s: entry for s, entry in self.unstarted.items() if s not in scopes}
-        return kept if rest == kept.unstarted else replace(kept, unstarted=rest)
+        return replace(kept, unstarted=rest, voided=self.voided | voided)
 
     def awaits(self, scope: str, leaving: Collection[SplitId]) -> Self:
         """Splits of the scope were listed that readers have to let go of first.
@@ -261,6 +267,7 @@ class TransientState:
         """Whether something is looked up, or is not known to exist or to be gone."""
         return bool(
             self.in_flight
+            or self.voided
             or self.missing
             or self.failures
             or self.unstarted
@@ -278,6 +285,7 @@ class TransientState:
         return replace(
             kept,
             incomplete=self.incomplete & scopes,
+            voided=self.voided & scopes,
             doubtful=frozenset(s for s in self.doubtful if scope_of(s) in scopes),
             unconfirmed=frozenset(s for s in self.unconfirmed if scope_of(s) in scopes),
             missing={s: n for s, n in self.missing.items() if scope_of(s) in scopes},
