@@ -109,7 +109,7 @@ class PlannerFigures(PlannerParts):
             behind,
             plans=plans,
             is_read=is_read,
-            is_whole=self._hooks.are_all_unread(end.positions),
+            is_whole=self._is_all_known(end) and self._hooks.are_all_unread(end.positions),
         )
         aligned = self._alignment.report() if self._alignment is not None else {}
         figures = self._figures(end)
@@ -135,6 +135,16 @@ class PlannerFigures(PlannerParts):
             admitted=self._admitted_records(seen),
         )
         self._pass_on(self._noted)
+
+    def _is_all_known(self, end: StreamOffset) -> bool:
+        """Return False without a split while a part of the source has not answered.
+
+        There may be any number of records then.
+        """
+        if end.positions or end.closings:
+            return True
+        newest = self._runtime.newest_assignment(timeout=0.0)
+        return newest is not None and not newest.undiscovered
 
     def _admitted_records(self, _seen: Observation) -> int | None:
         """Return how many of the unread records an alignment lets be read; None without any."""
