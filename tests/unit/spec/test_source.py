@@ -185,3 +185,15 @@ def test_an_error_about_the_connector_of_a_part_points_to_its_name() -> None:
 
     assert found.path == ("spec", "source", "hybrid", 1, "custom", "connector")
     assert "no connector of kind 'foldres'" in found.message
+
+
+def test_every_mistake_in_the_config_of_a_connector_is_found() -> None:
+    raw = make_spec().model_dump(by_alias=True, mode="json", exclude_none=True)
+    config = {"path": ["s3://history/orders"], "formt": "Text"}
+    spec = {**raw, "source": {"custom": {"connector": "files", "config": config}}}
+
+    found = {finding.path[4]: finding.message for finding in check_spec(spec, lambda _: {})}
+
+    assert found["path"] == "unknown field; did you mean paths?"
+    assert found["formt"] == "unknown field; did you mean format?"
+    assert found.keys() == {"path", "formt", "paths", "format"}

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Final, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
-from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import built_in, installed
 from balanced_source_operator.contract.base import Model, rule, with_rules
 from balanced_source_operator.contract.blame import named_in
 from balanced_source_operator.contract.custom import CUSTOM, Custom
-from balanced_source_operator.contract.errors import in_words
+from balanced_source_operator.contract.errors import InvalidConfigError
 from balanced_source_operator.contract.half import OperatorHalf, half_of
 
 SOURCE: Final = "spec.source"
@@ -76,9 +75,9 @@ class SourceChoice(Model):
         try:
             made: BaseModel = half.spec.model_validate(value.config)
         except ValidationError as error:
-            inner, message = in_words(error, half.words, _names(half.spec))
-            field = ".".join(filter(None, [self.field_in(place), inner]))
-            raise InvalidSpecError(message, field=field) from error
+            raise InvalidConfigError(
+                error, place=self.field_in(place), words=half.words, fields=_names(half.spec)
+            ) from error
         return made
 
     @model_validator(mode="before")

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from balanced_source import durations, names
+from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.suggestions import nearest
 from balanced_source_operator.contract.base import LINE, NUMBER, PROPERTY, TEXT
 
@@ -31,6 +32,29 @@ Values of all other patterns are names, and are quoted.
 
 _UNKNOWN: Final = "extra_forbidden"
 """What pydantic calls a field that the model does not have."""
+
+
+class InvalidConfigError(InvalidSpecError):
+    """The model of a connector has refused what a user wrote for it.
+
+    Attributes:
+        findings: path below `place`, and what is wrong there, of each offending field.
+        place: path of what the user wrote for the connector.
+    """
+
+    def __init__(
+        self,
+        error: ValidationError,
+        *,
+        place: str,
+        words: Mapping[str, str],
+        fields: Collection[str],
+    ) -> None:
+        """Say what is wrong with the most telling field; see `in_words`."""
+        inner, message = in_words(error, words, fields)
+        super().__init__(message, field=".".join(filter(None, [place, inner])))
+        self.place = place
+        self.findings = tuple(each_in_words(error, words, fields))
 
 
 def in_words(
@@ -62,12 +86,15 @@ def _similar(path: Sequence[str | int], fields: Collection[str]) -> str:
 
 
 def each_in_words(
-    error: ValidationError, words: Mapping[str, str]
+    error: ValidationError, words: Mapping[str, str], fields: Collection[str] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield path and message of each offending field; `words` is that of `in_words`."""
+    """Yield path and message of each offending field; the arguments are those of `in_words`."""
     for each in error.errors(include_url=False):
         path = tuple(step for step in each["loc"] if step != "[key]")
-        yield path, _sentence(each, {**_IN_WORDS, **words})
+        if each["type"] == _UNKNOWN and fields:
+            yield path, f"unknown field{_similar(path, fields)}"
+        else:
+            yield path, _sentence(each, {**_IN_WORDS, **words})
 
 
 def _sentence(error: Any, words: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_operator.contract.choice import SOURCE
-from balanced_source_operator.contract.errors import each_in_words
+from balanced_source_operator.contract.errors import InvalidConfigError, each_in_words
 from balanced_source_operator.contract.half import Texts
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.spec import GROUP, KIND, VERSION, WORDS, BalancedSourceSpec
@@ -96,6 +96,9 @@ def check_spec(raw: Any, texts: Callable[[BalancedSourceSpec], Texts | None]) ->
         if known is not None:
             to_source(spec, known)
         check_sink(spec.application, hosts=host_names(spec))
+    except InvalidConfigError as error:
+        at = parsed_path(error.place)
+        yield from (Finding(path=(*at, *path), message=text) for path, text in error.findings)
     except InvalidSpecError as error:
         yield _of_operator(error)
     except BalancedSourceError as error:
