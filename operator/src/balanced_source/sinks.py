@@ -30,6 +30,9 @@ _NEEDED: Final = {
 }
 """Formats → the option without which Spark does not start a query, and what to set it to."""
 
+FORMATS: Final = tuple(_NEEDED)
+"""Formats of sinks that most people use."""
+
 _NO_FORMAT: Final = ("[DATA_SOURCE_NOT_FOUND]", "Failed to find data source: ")
 """How Spark says that no jar brings a format. The second text is that for Kafka and Avro."""
 
@@ -116,17 +119,22 @@ def new_folder() -> InvalidSpecError:
     )
 
 
-def absent_format(sink_format: str, text: str) -> InvalidSpecError | None:
-    """Return a sentence for an image without the jars of a sink; None for another error of Spark.
+def absent_format(
+    sink_format: str, text: str, *, similar: str | None = None
+) -> InvalidSpecError | None:
+    """Return a sentence for a Spark without the jars of a sink; None for another error of Spark.
 
     Args:
         sink_format: of Spark's ``writeStream``.
         text: of the error with which the query did not start.
+        similar: the nearest of `FORMATS`, if any is near.
     """
     if not any(known in text for known in _NO_FORMAT):
         return None
+    meant = f"; did you mean {similar}?" if similar and similar != sink_format.lower() else "."
     return InvalidSpecError(
-        f"Spark has no sink format {sink_format!r} here. Correct the name, or add the jars of the"
-        " format to spec.application.image",
+        f"Spark has no sink format {sink_format!r} here{meant} Correct the name, or add the jars of"
+        " the format to spec.application.image (balanced-source run uses no image: set"
+        " spark.jars.packages or spark.jars in spec.application.sparkConf)",
         field="spec.application.pipeline.sink.format",
     )

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, assert_never
 
 import structlog
@@ -32,7 +33,8 @@ from balanced_source.errors import (
     InvalidSpecError,
     text_of,
 )
-from balanced_source.sinks import absent_format, query_error
+from balanced_source.sinks import FORMATS, absent_format, query_error
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_spark.data_source import register
 from balanced_source_spark.executors import Board, ExecutorScaler
 from balanced_source_spark.former_hosts import former_hosts
@@ -117,7 +119,9 @@ def start_with(
     try:
         return _sink(writer, pipeline, options).start()
     except (Py4JJavaError, AnalysisException) as error:
-        raise absent_format(pipeline.sink.format, str(error)) or error from error
+        wanted = pipeline.sink.format
+        similar = nearest(wanted.lower(), FORMATS)
+        raise absent_format(wanted, str(error), similar=similar) or error from error
 
 
 def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
@@ -173,14 +177,31 @@ def load_transform(name: str | None) -> Transform:
         return lambda rows: rows
     module, _, function = name.partition(":")
     try:
-        found: Transform = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise InvalidSpecError(
-            f"{name!r} cannot be loaded: {text_of(error)}; is the module in the image, on"
-            " PYTHONPATH?",
-            field="spec.application.pipeline.transform",
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        # The module may be there, and import another one that is not.
+        is_absent = isinstance(error, ModuleNotFoundError) and error.name == module
+        where = ". Put it on PYTHONPATH of the image; for balanced-source run, beside the manifest"
+        raise _unusable_transform(
+            f"{name!r} cannot be loaded: {text_of(error)}{where if is_absent else ''}"
         ) from error
+    found: Transform | None = getattr(loaded, function, None)
+    if found is None:
+        raise _unusable_transform(
+            f"{name!r} cannot be loaded: module {module!r} ({loaded.__file__}) has no"
+            f" {function!r}{_similar(function, loaded)}"
+        )
     return found
+
+
+def _similar(function: str, module: ModuleType) -> str:
+    known = [name for name, value in vars(module).items() if callable(value)]
+    near = nearest(function, known)
+    return f"; did you mean {near}?" if near else ". Correct the name of the function"
+
+
+def _unusable_transform(message: str) -> InvalidSpecError:
+    return InvalidSpecError(message, field="spec.application.pipeline.transform")
 
 
 def described(variables: Mapping[str, str]) -> tuple[DriverEnvironment, Pipeline]:

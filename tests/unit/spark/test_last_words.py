@@ -7,7 +7,8 @@ import pytest
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
-from balanced_source.sinks import absent_format, query_error
+from balanced_source.sinks import FORMATS, absent_format, query_error
+from balanced_source_adapters.suggestions import nearest
 from balanced_source_spark.last_words import leave
 from balanced_source_spark.mounted_options import check_sink
 
@@ -84,6 +85,14 @@ def test_an_image_without_the_jars_of_the_sink_is_named(text: str) -> None:
         "spec.application.pipeline.sink.format: Spark has no sink format 'delta' here."
     )
     assert absent_format("delta", "Permission denied") is None
+
+
+def test_a_misspelt_sink_format_is_corrected_and_a_laptop_is_told_where_jars_go() -> None:
+    similar = nearest("parket", FORMATS)
+    error = absent_format("parket", "[DATA_SOURCE_NOT_FOUND] no such thing", similar=similar)
+
+    assert "no sink format 'parket' here; did you mean parquet? " in str(error)
+    assert "set spark.jars.packages or spark.jars in spec.application.sparkConf" in str(error)
 
 
 def test_a_folder_that_does_not_belong_to_the_checkpoint_is_named() -> None:

@@ -120,6 +120,10 @@ def test_durations_in_spark_s_words(duration: str, want: str) -> None:
 def test_a_transform_that_cannot_be_loaded_is_reported_under_its_field() -> None:
     with pytest.raises(InvalidSpecError, match=r"nowhere:enrich.*PYTHONPATH"):
         load_transform("nowhere:enrich")
+    with pytest.raises(InvalidSpecError, match=r"has no 'dumpss'; did you mean dumps\?"):
+        load_transform("json:dumpss")
+    with pytest.raises(InvalidSpecError, match=r"has no 'x'\. Correct the name of the function"):
+        load_transform("json:x")
     assert load_transform("json:dumps") is not None
     assert load_transform(None) is not None
 
