@@ -157,7 +157,8 @@ def _lost(former: HostReport) -> str:
         " Reading continues where that query last reported; micro-batches that it committed after"
         " that report are delivered again. Their numbers begin at 0 again, and a sink that"
         " recognises micro-batches by their number may skip new ones. If this was not intended,"
-        " suspend the source, restore the checkpoint, and resume"
+        " stop the query (under the operator: suspend the source), restore the checkpoint, and"
+        " start it again"
     )
 
 
@@ -171,8 +172,8 @@ def _of_older_epoch(offset: StreamOffset, former: HostReport) -> str:
         f" delivered: its epoch is {offset.epoch}, and that query had epoch {former.epoch}."
         f" Reading continues with the {len(offset.positions)} splits that the checkpoint holds."
         " What was read to its end since then is not delivered again, and other splits continue"
-        " where that query last reported. Suspend the source, restore the newest checkpoint, and"
-        " resume"
+        " where that query last reported. Stop the query (under the operator: suspend the source),"
+        " restore the newest checkpoint, and start it again"
     )
 
 
@@ -184,6 +185,6 @@ def _older(behind: dict[SplitId, int], offset: StreamOffset, former: HostReport)
         f" delivered: {len(behind)} splits go back by {records} offsets, e.g."
         f" {'/'.join(map(str, split_id))} from {position} to {offset.positions[split_id] or 0}."
         " These records are delivered again, and a sink that recognises micro-batches by their"
-        " number may skip new ones. Restore the sink to the same point, or suspend the source,"
-        " restore the newest checkpoint, and resume"
+        " number may skip new ones. Restore the sink to the same point, or stop the query (under"
+        " the operator: suspend the source), restore the newest checkpoint, and start it again"
     )

@@ -104,6 +104,7 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     def recreation_advice(self) -> str:
         """Return what a user does so that recreated splits are read.
 
-        An imperative clause that names the setting.
+        An imperative clause that names the setting. By default it names none: a source without
+        such a setting has to be replaced.
         """
-        return "allow the source to lose records"
+        return "make a new source (without an operator: use another checkpointLocation)"
