@@ -61,6 +61,14 @@ _PROTOCOL: Final = (
 )
 """A broker closes a connection that speaks another protocol, and says nothing."""
 
+_PASSING: Final = (
+    (re.compile(r"after \d+ms (?=in state )"), ""),
+    (re.compile(r", \d+ identical error\(s\) suppressed"), ""),
+    (re.compile(r"(?<=Connect to )(ipv4#127\.0\.0\.1|ipv6#\[::1\])(?=:)"), "localhost"),
+)
+"""Parts of librdkafka's texts that differ from one attempt to the next, and what stands for them.
+Addresses of localhost are tried in turn."""
+
 _UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 _NO_MECHANISM: Final = re.compile(r"No provider for SASL mechanism ([\w-]+)")
@@ -70,6 +78,16 @@ _HANDSHAKE: Final = re.compile(r"handshake failed: .*supported mechanisms:([^(]*
 
 _SHOWN: Final = 5
 """Topics that a message names."""
+
+
+def lasting_text(text: str) -> str:
+    """Return a text of librdkafka without counts and times.
+
+    The same failure has the same text: a problem whose text changes is shown as a new one.
+    """
+    for pattern, instead in _PASSING:
+        text = pattern.sub(instead, text)
+    return text
 
 
 class ClientNotes:
@@ -184,7 +202,7 @@ class ClientErrors:
         )
 
     def _text(self, error: KafkaError) -> str:
-        return without_secrets(error.str(), self._config)
+        return without_secrets(lasting_text(error.str()), self._config)
 
 
 def _may_speak_another(error: KafkaError, complaint: KafkaError | None) -> bool:
