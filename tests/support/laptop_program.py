@@ -19,6 +19,11 @@ def _batch(number: int) -> None:
 def _end(*_: object) -> None:
     """As the application does: the running micro-batch ends first."""
     _batch(1)
+    if reason := os.environ.get("LAPTOP_PROGRAM_REASON"):
+        _say(event="failed", reason=reason)
+    # Spark's log goes on behind the reason.
+    sys.stderr.write("py4j.protocol.Py4JNetworkError: Answer from Java side is empty\n")
+    sys.stderr.write("\tat sun.nio.ch.Net.connect(Native)\nTraceback (most recent call last):\n")
     sys.exit(int(os.environ.get("LAPTOP_PROGRAM_CODE", "0")))
 
 

@@ -38,6 +38,12 @@ from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_operator.spec.hosts import host_names
 from balanced_source_operator.validation.manifests import located
 
+_EXPECTED: Final = (
+    "Name the file enumerator.json in the folder of local mode, or that folder with --dir, or the"
+    " ConfigMap NAME-enumerator of the source. A source that has just started has none yet"
+)
+"""Where a state lies."""
+
 SHOWN_MOVES: Final = 20
 """Moves that the table lists; JSON lists all."""
 
@@ -52,10 +58,16 @@ def from_file(file: Path, state: Path) -> HostPlan:
         spec = read_spec(file)
         source = to_source(spec, read_texts(file, spec))
     try:
-        text = _document(state.read_text())
-    except OSError as error:
-        raise InvalidSpecError(f"cannot be read: {reason_of(error)}", field=str(state)) from error
-    return make_plan(spec, source, text)
+        text = state.read_text()
+    except (OSError, ValueError) as error:
+        raise InvalidSpecError(
+            f"cannot be read: {reason_of(error)}. {_EXPECTED}", field=str(state)
+        ) from error
+    _with_assigner(source)
+    try:
+        return make_plan(spec, source, _document(text))
+    except StateError as error:
+        raise StateError(f"{state}: {str(error).rstrip('.')}. {_EXPECTED}") from error
 
 
 def from_cluster(file: Path) -> HostPlan:

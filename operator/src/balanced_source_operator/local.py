@@ -59,6 +59,7 @@ from balanced_source_operator.controller.translate import (
     to_source,
 )
 from balanced_source_operator.controller.urgent import with_urgent_fields
+from balanced_source_operator.local_notes import LocalNotes
 from balanced_source_operator.spec import KIND, BalancedSourceSpec, parse_spec
 
 T = TypeVar("T")
@@ -81,12 +82,19 @@ class LocalOperator:
         file: the BalancedSource; only ``spec`` is checked.
         folder: gets the documents.
         explain: returns what is wrong with a file, with line and column; empty if it does not know.
+        advise: returns a problem with further advice.
     """
 
     def __init__(
-        self, file: Path, folder: Path, *, explain: Callable[[Path], str] = lambda _: ""
+        self,
+        file: Path,
+        folder: Path,
+        *,
+        explain: Callable[[Path], str] = lambda _: "",
+        advise: Callable[[str], str] = lambda message: message,
     ) -> None:
         self._explain = explain
+        self._advise = advise
         self._file = file
         self._folder = folder
         spec = read_spec(file)
@@ -98,6 +106,8 @@ class LocalOperator:
         self._note_name()
         self._spec = spec
         self._problems = ProblemBoard(log_problem)
+        self._notes = LocalNotes(folder)
+        self._further: dict[tuple[str, ...], str] = {}
         self._loop = self._new_loop(spec)
         self._note_assigner(spec)
 
@@ -105,6 +115,21 @@ class LocalOperator:
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong now; each change is logged once."""
         return tuple(self._problems)
+
+    @property
+    def notes(self) -> dict[tuple[str, ...], str]:
+        """What is wrong now, by what it is about, and what `also_note` has added."""
+        problems = self._problems.by_key().items()
+        found = {key: self._advise(problem.message) for key, problem in problems}
+        return found | self._further
+
+    def also_note(self, notes: Mapping[tuple[str, ...], str]) -> None:
+        """Set what `status` and `top` show besides the problems, until the next call."""
+        self._further = dict(notes)
+
+    def note_ending(self, ending: str) -> None:
+        """Write down how the run has ended, such as "stopped after batch 3"."""
+        self._notes.end(ending)
 
     @property
     def coordinator(self) -> SourceCoordinator[Any, Any]:
@@ -139,6 +164,7 @@ class LocalOperator:
 
     def start(self) -> None:
         """Begin, in the background."""
+        self._notes.begin()
         self._loop.start()
 
     def look(self) -> None:
@@ -156,6 +182,7 @@ class LocalOperator:
                 self._take_report(path)
             else:
                 self._take_spec()
+        self._notes.note(self.notes)
 
     def run(self) -> None:
         """Serve forever.
@@ -171,6 +198,7 @@ class LocalOperator:
     def close(self) -> None:
         """Stop; the files stay."""
         self._loop.close()
+        self._notes.close()
 
     def _new_loop(self, spec: BalancedSourceSpec) -> CoordinatorLoop:
         stored = self._state.read()
@@ -250,14 +278,19 @@ class LocalOperator:
 
     def _take_urgent_fields(self, error: InvalidSpecError) -> None:
         """Report an invalid spec. A user who slows a source down need not repair the rest first."""
+        raw = read_raw_spec(self._file)
+        self._spec = with_urgent_fields(self._spec, raw)
+        stated = raw.get("parallelism") if isinstance(raw, Mapping) else None
+        # As it is in the file, if it was taken over: one that is missing or invalid was not.
+        now = f", with the file's parallelism of {stated}" if stated == self.parallelism else ""
+        act = "Correct" if self._file.exists() else "Restore"
         message = (
-            f"{self._explain(self._file) or error}\nThe last valid spec stays in effect, except for"
-            " parallelism. Correct the file"
+            f"{self._explain(self._file) or error}\nThe last valid spec stays in effect{now}."
+            f" {act} the file"
         )
         self._problems.raise_(
             Reason.INVALID_SPEC, Problem(reason=Reason.INVALID_SPEC, message=message)
         )
-        self._spec = with_urgent_fields(self._spec, read_raw_spec(self._file))
         self._loop.put(ParallelismChanged(self._spec.parallelism))
 
     def _note_assigner(self, spec: BalancedSourceSpec) -> None:

@@ -6,6 +6,7 @@ Spark in this process, assignments from a folder of local mode.
 """
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
+from balanced_source.query_failures import sentence_of
 from balanced_source.sinks import query_error
 from balanced_source_spark.application import (
     described,
@@ -54,9 +56,20 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> None:
     try:
         _run(parsed.folder, parsed.slots, settings, stopper)
     except InvalidSpecError as error:
+        _leave(str(error))
         sys.exit(str(error))
     except StreamingQueryException as error:
+        _leave(sentence_of(query_error(error)))
         sys.exit(query_error(error))
+    except Exception as error:
+        _leave(sentence_of(f"{type(error).__name__}: {error}"))
+        raise
+
+
+def _leave(reason: str) -> None:
+    """Tell the command why the query has failed: the log has much else behind it."""
+    sys.stdout.write(json.dumps({"event": "failed", "reason": reason}) + "\n")
+    sys.stdout.flush()
 
 
 def _run(folder: Path, slots: int, settings: Mapping[str, str], stopper: Stopper) -> None:

@@ -1,17 +1,20 @@
 """The entry point: version, what is missing, and no traceback whatever happens."""
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from balanced_source_adapters.version import installed_version
 from balanced_source_operator import cli, command
 from balanced_source_operator.cli import main as module
+from testbed.versions import CHECKOUT
 
 COMMANDS = (
     "status",
@@ -37,6 +40,27 @@ def test_every_command_explains_itself(name: str) -> None:
 
     assert result.exit_code == 0
     assert f" {name} " in result.stdout
+
+
+def test_options_are_described_in_words_of_users() -> None:
+    """Not by types of Python; what stands for a value is in capitals."""
+    types = re.compile(r"<(list|int|float|path|str|file)\b[^>]*>")
+    group = typer.main.get_command(cli.app)
+    found = {
+        f"{name} {option.name}"
+        for name, made in group.commands.items()  # type: ignore[attr-defined]
+        for option in made.params
+        if option.param_type_name == "option" and types.search(option.display_type_rich(None) or "")
+    }
+
+    assert found == set()
+
+
+def test_every_command_is_in_the_documentation() -> None:
+    group = typer.main.get_command(cli.app)
+    page = (CHECKOUT / "docs" / "command-line.md").read_text()
+
+    assert [name for name in group.commands if f"| `{name}" not in page] == []  # type: ignore[attr-defined]
 
 
 def test_without_its_extra_the_command_says_what_to_install() -> None:

@@ -113,6 +113,8 @@ def test_a_file_that_cannot_be_used_leaves_the_number_of_readers(scene: Scene, t
 
     assert scene.reasons() == ["InvalidSpec"]
     assert scene.operator.parallelism == 3
+    (problem,) = scene.operator.problems
+    assert problem.message.endswith("\nThe last valid spec stays in effect. Correct the file")
 
 
 def test_a_mistake_in_an_edit_is_shown_as_validate_shows_it(tmp_path: Path) -> None:
@@ -128,7 +130,17 @@ def test_a_mistake_in_an_edit_is_shown_as_validate_shows_it(tmp_path: Path) -> N
     first, second = problem.message.splitlines()
     assert first.startswith(f"{file}:")
     assert first.endswith(": error: spec.paralelism: unknown field; did you mean parallelism?")
-    assert second.startswith("The last valid spec stays in effect, except for parallelism. ")
+    assert second == "The last valid spec stays in effect. Correct the file"
+
+
+def test_a_parallelism_that_takes_effect_beside_a_mistake_is_named(scene: Scene) -> None:
+    scene.write(parallelism=7, source={"kafka": {}})
+    scene.operator.look()
+    (problem,) = scene.operator.problems
+
+    assert problem.message.endswith(
+        "\nThe last valid spec stays in effect, with the file's parallelism of 7. Correct the file"
+    )
 
 
 def test_a_file_that_is_away_for_a_moment_leaves_the_number_of_readers(scene: Scene) -> None:
@@ -139,6 +151,8 @@ def test_a_file_that_is_away_for_a_moment_leaves_the_number_of_readers(scene: Sc
 
     assert scene.reasons() == ["InvalidSpec"]
     assert scene.operator.parallelism == 3
+    (problem,) = scene.operator.problems
+    assert problem.message.endswith("\nThe last valid spec stays in effect. Restore the file")
     away.rename(scene.file)
     assert scene.reasons() == []
 

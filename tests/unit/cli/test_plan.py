@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 from balanced_source.coordinator import state_codec
 from balanced_source.errors import StateError
+from balanced_source_adapters.folder import state_path
 from balanced_source_operator.cli import app
 from balanced_source_operator.controller.translate import to_source
 from balanced_source_operator.dry_run import make_plan, plan_with
@@ -53,6 +54,32 @@ def run(folder: Path, *arguments: str, state: str = "state.json", **spec: Any) -
     return CliRunner().invoke(
         app, ["plan", "-f", str(file), "--state", str(folder / state), *arguments]
     )
+
+
+def test_the_folder_of_local_mode_is_named_as_for_status(folder: Path) -> None:
+    (folder / "state.json").rename(state_path(folder))
+    file = folder / "new.yaml"
+    file.write_text(yaml.safe_dump(source_body(parallelism=8)))
+    command = ["plan", "-f", str(file), "--dir", str(folder)]
+    result = CliRunner().invoke(app, command)
+    both = CliRunner().invoke(app, [*command, "--state", str(state_path(folder))])
+    wrong = CliRunner().invoke(app, ["plan", "-f", str(file), "--dir", str(folder / "none")])
+
+    assert result.exit_code == 0, result.output
+    assert "4 of 8 splits move" in result.output
+    assert "--dir, --state: name a folder or a state, not both" in both.stderr
+    assert "there is no such folder. balanced-source run uses .balanced-source" in wrong.stderr
+
+
+@pytest.mark.parametrize("text", ["{}", None])
+def test_a_wrong_file_is_named_with_the_right_one(folder: Path, text: str | None) -> None:
+    if text is not None:
+        (folder / "assignment.json").write_text(text)
+    result = run(folder, state="assignment.json", parallelism=8)
+
+    assert result.exit_code == 2
+    assert f"Error: {folder}/assignment.json: " in result.stderr
+    assert "Name the file enumerator.json in the folder of local mode" in result.stderr
 
 
 @pytest.mark.parametrize("state", ["state.json", "state.yaml"])

@@ -21,6 +21,8 @@ from balanced_source_operator.laptop.driver import QueryProgress, advanced, chec
 from balanced_source_operator.laptop.picture import picture
 from balanced_source_operator.laptop.run import local_environment
 from balanced_source_operator.laptop.sink_folder import check_sink_folder
+from balanced_source_operator.laptop.start_over import StartOver
+from balanced_source_operator.spec.application import PipelineSpec
 from balanced_source_operator.views.model import Adopted, SourceView
 from support.builders import make_spec, source_body, spec_json
 
@@ -254,6 +256,15 @@ def test_the_first_assignment_is_no_rescale() -> None:
     ]
 
 
+def test_a_query_without_an_assignment_yet_is_no_rescale() -> None:
+    """The folder still has the report of the last run, until the new query reports."""
+    none = replace(VIEW, adopted=Adopted(epoch=0, parallelism=0), lag=None)
+
+    assert shown([(VIEW, THIRD), (none, THIRD), (VIEW, THIRD)]).splitlines() == [
+        "batch 3: 5 rows in 0.50 s; 70 rows so far; epoch 1, 2 readers, 1 split, lag 30"
+    ]
+
+
 def test_a_problem_is_printed_when_it_comes_and_when_it_goes() -> None:
     first, second = "orders.yaml: not YAML. Correct it", "broker is away. Start it"
     notes = [(first,), (first, second), (second,), ()]
@@ -263,6 +274,29 @@ def test_a_problem_is_printed_when_it_comes_and_when_it_goes() -> None:
     assert lines[2:] == [second, "resolved: orders.yaml: not YAML", "resolved: broker is away"]
 
 
+def test_a_text_that_replaces_another_is_news_and_nothing_is_resolved() -> None:
+    """Such as one mistake in the manifest after another, or the same broker at another address."""
+    texts = ("spec.paralelism: unknown field. Correct it", "spec.sorce: unknown field", "")
+    looks = [{("InvalidSpec",): text} if text else {} for text in texts]
+    lines = shown((replace(VIEW, problems=found), THIRD) for found in looks).splitlines()
+
+    assert lines[0] == texts[0]
+    assert lines[2:] == [texts[1], f"resolved: {texts[1]}"]
+
+
+def test_a_problem_that_two_report_is_printed_once_and_resolved_when_both_are_over() -> None:
+    text = "cluster main does not answer"
+    looks: list[dict[tuple[str, ...], str]] = [
+        {("coordinator",): text},
+        {("coordinator",): text, ("driver",): text},
+        {("driver",): text},
+        {},
+    ]
+    lines = shown((replace(VIEW, problems=found), THIRD) for found in looks).splitlines()
+
+    assert (lines[0], lines[2:]) == (text, [f"resolved: {text}"])
+
+
 def test_on_a_terminal_there_is_a_bar_and_a_table() -> None:
     text = shown(START, is_terminal=True)
 
@@ -270,3 +304,52 @@ def test_on_a_terminal_there_is_a_bar_and_a_table() -> None:
     assert "waiting for the first micro-batch …" in text
     assert "━━━" in text
     assert "main/orders/0" in text
+
+
+def pipeline_of(**options: str) -> PipelineSpec:
+    application = spec_json()["application"]
+    pipeline = {
+        "sink": {"format": "parquet", "options": options},
+        "checkpointLocation": "checkpoint",
+    }
+    found = make_spec(application={**application, "pipeline": pipeline}).application.pipeline
+    assert found is not None
+    return found
+
+
+WAY = (
+    ". To start over with balanced-source run, stop it, delete the folder"
+    " .balanced-source/orders, and set another spec.application.pipeline.checkpointLocation than"
+    " checkpoint and another path of the sink than output. Records are then read from the start"
+    " positions of the manifest"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_about_it"),
+    [
+        ("Restore the journal, or start the query with a new checkpointLocation", True),
+        ("stop the query, restore the checkpoint, and start it again", True),
+        ("Restore a newer checkpoint", True),
+        ("change it back, or make a new source", True),
+        ("topic oders does not exist", False),
+    ],
+)
+def test_an_error_that_asks_for_another_checkpoint_says_what_to_do_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, message: str, *, is_about_it: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    start_over = StartOver(pipeline_of(path="output"), tmp_path / ".balanced-source" / "orders")
+    expected = message + (WAY if is_about_it else "")
+
+    assert start_over.advise(message) == expected
+    with pytest.raises(InvalidSpecError) as caught, start_over.advising():
+        raise InvalidSpecError(message, field="driver.log")
+    assert str(caught.value) == f"driver.log: {expected}"
+
+
+def test_a_sink_without_a_path_needs_no_other_one(tmp_path: Path) -> None:
+    text = StartOver(pipeline_of(), tmp_path).advise("set another checkpointLocation")
+
+    assert f"delete the folder {tmp_path}" in text
+    assert "path of the sink" not in text

@@ -57,6 +57,31 @@ def test_a_query_that_fails_while_it_stops_is_an_error(run: Callable[..., Ending
         run(CODE="1")
 
 
+def test_the_reason_of_a_failure_stands_alone_behind_the_path_of_the_log(
+    run: Callable[..., Ending], tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        run(CODE="1", REASON="there is no sink format parket. Correct the name")
+
+    assert str(caught.value).splitlines() == [
+        f"{tmp_path}/driver.log: the query failed. The file has the whole log; the reason is:",
+        "there is no sink format parket. Correct the name",
+    ]
+    assert "sun.nio.ch" in (tmp_path / "driver.log").read_text()
+
+
+def test_a_query_that_does_not_say_why_it_has_failed_leaves_the_last_exception(
+    run: Callable[..., Ending],
+) -> None:
+    with pytest.raises(InvalidSpecError) as caught:
+        run(CODE="7")
+
+    assert str(caught.value).splitlines()[-1] == (
+        "Spark ended with exit code 7, and did not say why. The last exception in its log:"
+        " py4j.protocol.Py4JNetworkError: Answer from Java side is empty"
+    )
+
+
 def test_a_query_that_does_not_end_is_killed(
     run: Callable[..., Ending], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,14 +114,16 @@ class ProblemBoard:
         return self._problems.get(key)
 
     def __iter__(self) -> Iterator[Problem]:
-        """Iterate over the problems.
+        """Iterate over the problems, in the order of `by_key`."""
+        return iter(self.by_key().values())
+
+    def by_key(self) -> dict[tuple[str, ...], Problem]:
+        """Return the problems with their keys, each as a tuple.
 
         Fatal ones first, then by key, whatever the order they were set in.
         """
-        ordered = sorted(
-            self._problems.items(), key=lambda item: (not item[1].is_fatal, _path(item[0]))
-        )
-        return iter([problem for _, problem in ordered])
+        paths = {_path(key): problem for key, problem in self._problems.items()}
+        return dict(sorted(paths.items(), key=lambda item: (not item[1].is_fatal, item[0])))
 
     def __len__(self) -> int:
         return len(self._problems)

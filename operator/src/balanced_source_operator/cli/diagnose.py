@@ -28,14 +28,20 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     name: Annotated[
-        str, typer.Argument(help="Name of a BalancedSource. Default: all in the namespace.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="Name of a BalancedSource. Default: all in the namespace."
+        ),
     ] = "",
     *,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     operator: Annotated[
         str,
-        typer.Option(help="NAMESPACE:ACCOUNT of the operator, if its Deployment cannot be found."),
+        typer.Option(
+            metavar="NAMESPACE:ACCOUNT",
+            help="Account of the operator, if its Deployment cannot be found.",
+        ),
     ] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:

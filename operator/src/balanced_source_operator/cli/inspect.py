@@ -14,6 +14,8 @@ import typer
 from rich.console import Console, RenderableType
 from rich.live import Live
 
+from balanced_source.errors import InvalidSpecError
+from balanced_source_adapters.folder import state_path
 from balanced_source_operator.cli.errors import in_sentences
 from balanced_source_operator.cli.options import (
     ContextOption,
@@ -24,7 +26,7 @@ from balanced_source_operator.cli.options import (
 from balanced_source_operator.kube.connect import connect
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.views import gather, render
-from balanced_source_operator.views.folders import name_of
+from balanced_source_operator.views.folders import name_of, stored_view
 from balanced_source_operator.views.model import OwnerChange, SourceView, moves_between
 
 Look = Callable[[], list[SourceView]]
@@ -33,14 +35,22 @@ _KEEP: Final = 30.0
 """Seconds that `top` continues showing what has moved."""
 
 NameArgument = Annotated[
-    str, typer.Argument(help="Name of the BalancedSource. Default: all in the namespace.")
+    str,
+    typer.Argument(
+        metavar="NAME", help="Name of the BalancedSource. Default: all in the namespace."
+    ),
 ]
 DirOption = Annotated[
-    Path | None, typer.Option("--dir", help="Folder of local mode, instead of a cluster.")
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="FOLDER",
+        help="Folder of local mode, instead of a cluster: .balanced-source/NAME for run.",
+    ),
 ]
 WatchOption = Annotated[bool, typer.Option("-w", "--watch", help="Repeat until interrupted.")]
 IntervalOption = Annotated[
-    float, typer.Option(min=0.2, max=3600, help="Seconds between two refreshes.")
+    float, typer.Option(min=0.2, max=3600, metavar="SECONDS", help="Seconds between two refreshes.")
 ]
 
 
@@ -102,7 +112,7 @@ class Details:
 def _look(name: str, namespace: str, context: str, folder: Path | None) -> Look:
     if folder is not None:
         found = name_of(folder, name)
-        return lambda: [gather.of_folder(folder, name=found)]
+        return lambda: [stored_view(folder, name=found)]
     return lambda: asyncio.run(_of_cluster(name, namespace, context))
 
 
@@ -147,19 +157,28 @@ def _looks(
 
 
 def plan(
-    file: Annotated[Path, typer.Option("-f", "--file", help="The new BalancedSource manifest.")],
+    file: Annotated[
+        Path, typer.Option("-f", "--file", metavar="FILE", help="The new BalancedSource manifest.")
+    ],
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Enumerator state: a ConfigMap as YAML or JSON, or the file of local mode. "
-            "Default: the state in the cluster."
+            metavar="FILE",
+            help="Enumerator state: the ConfigMap NAME-enumerator as YAML or JSON, or the file"
+            " enumerator.json of local mode. Default: the state in the cluster.",
         ),
     ] = None,
+    folder: DirOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print what applying a changed BalancedSource would move. Nothing is changed."""
     from balanced_source_operator import dry_run
 
+    if folder is not None:
+        if state is not None:
+            raise InvalidSpecError("name a folder or a state, not both", field="--dir, --state")
+        name_of(folder)
+        state = state_path(folder)
     found = dry_run.from_file(file, state) if state is not None else dry_run.from_cluster(file)
     typer.echo(
         dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False
@@ -167,7 +186,7 @@ def plan(
 
 
 def rebalance(
-    name: Annotated[str, typer.Argument(help="Name of the BalancedSource.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the BalancedSource.")],
     namespace: NamespaceOption = "",
     context: ContextOption = "",
 ) -> None:

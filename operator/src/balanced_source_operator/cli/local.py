@@ -18,18 +18,26 @@ def add_to(app: typer.Typer) -> None:
 
 def run(
     file: Annotated[
-        Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")
+        Path,
+        typer.Option(
+            "-f", "--file", metavar="FILE", help="A BalancedSource; edit it while this runs."
+        ),
     ],
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--dir", help="Folder for documents and log; .balanced-source/NAME by default."
+            "--dir",
+            metavar="FOLDER",
+            help="Folder for documents and log; .balanced-source/NAME by default.",
         ),
     ] = None,
     page: Annotated[
         int,
         typer.Option(
-            min=0, max=65535, help="Port of the status page, http://localhost:PORT; 0 serves none."
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Port of the status page, http://localhost:PORT; 0 serves none.",
         ),
     ] = 0,
 ) -> None:
@@ -56,9 +64,14 @@ def run(
 
 def local(
     file: Annotated[
-        Path, typer.Option("-f", "--file", help="A BalancedSource; edit it while this runs.")
+        Path,
+        typer.Option(
+            "-f", "--file", metavar="FILE", help="A BalancedSource; edit it while this runs."
+        ),
     ],
-    folder: Annotated[Path, typer.Option("--dir", help="Folder for the documents.")],
+    folder: Annotated[
+        Path, typer.Option("--dir", metavar="FOLDER", help="Folder for the documents.")
+    ],
 ) -> None:
     """Serve one source without Kubernetes. Start the query yourself, with option assignmentDir."""
     from balanced_source_operator.local import LocalOperator

@@ -14,11 +14,23 @@ class Output(enum.StrEnum):
 
 
 OutputOption = Annotated[
-    Output, typer.Option("-o", "--output", help="Print a table, or JSON for programs.")
+    Output,
+    typer.Option(
+        "-o", "--output", metavar="table|json", help="Print a table, or JSON for programs."
+    ),
 ]
 NamespaceOption = Annotated[
-    str, typer.Option("-n", "--namespace", help="Namespace. Default: that of kubectl's context.")
+    str,
+    typer.Option(
+        "-n",
+        "--namespace",
+        metavar="NAMESPACE",
+        help="Namespace. Default: that of kubectl's context.",
+    ),
 ]
 ContextOption = Annotated[
-    str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
+    str,
+    typer.Option(
+        "--context", metavar="CONTEXT", help="Context of the kubeconfig. Default: the current one."
+    ),
 ]

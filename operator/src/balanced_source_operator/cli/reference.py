@@ -34,7 +34,10 @@ def add_to(app: typer.Typer) -> None:
 
 def reference(
     connector: Annotated[
-        str, typer.Argument(help="Name of an installed connector, as its package registers it.")
+        str,
+        typer.Argument(
+            metavar="CONNECTOR", help="Name of an installed connector, as its package registers it."
+        ),
     ],
 ) -> None:
     """Print the reference page of a connector as Markdown: its options and the fields of its spec.

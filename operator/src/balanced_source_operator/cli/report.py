@@ -39,11 +39,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    name: Annotated[str, typer.Argument(help="Name of the BalancedSource.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the BalancedSource.")],
     *,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
-    to: Annotated[Path | None, typer.Option(help="Zip file to write; it must not exist.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Zip file to write; it must not exist.")
+    ] = None,
 ) -> None:
     """Write a support bundle: resource, status, events, objects and logs, without secrets."""
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

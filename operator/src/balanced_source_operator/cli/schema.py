@@ -15,7 +15,10 @@ def add_to(app: typer.Typer) -> None:
 
 def infer_schema(
     file: Annotated[
-        Path, typer.Option("-f", "--file", help="A BalancedSource; its schema may be missing.")
+        Path,
+        typer.Option(
+            "-f", "--file", metavar="FILE", help="A BalancedSource; its schema may be missing."
+        ),
     ],
 ) -> None:
     """Read some of a manifest's files and print their columns as DDL, for use in the manifest.

@@ -28,7 +28,9 @@ def crd(
     connectors: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", help="Installed connector that gets its own field in spec.source. Repeatable."
+            "--with",
+            metavar="CONNECTOR",
+            help="Installed connector that gets its own field in spec.source. Repeatable.",
         ),
     ] = None,
 ) -> None:

@@ -30,15 +30,19 @@ def add_to(app: typer.Typer) -> None:
 
 def validate(
     files: Annotated[
-        list[str], typer.Option("-f", "--file", help="File or folder; - is the standard input.")
+        list[str],
+        typer.Option(
+            "-f", "--file", metavar="FILE", help="File or folder; - is the standard input."
+        ),
     ],
     server: Annotated[
         ServerMode,
         typer.Option(
+            metavar="auto|always|never",
             help=(
                 "Also check on the API server, by a dry run that stores nothing. auto: if one can"
                 " be reached."
-            )
+            ),
         ),
     ] = ServerMode.AUTO,
     namespace: NamespaceOption = "",

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,8 +21,8 @@ MODULE: Final = "balanced_source_spark.laptop"
 STOP_PATIENCE: Final = 60.0
 """Seconds that a micro-batch may take to end after the query was told to stop."""
 
-_TAIL: Final = 12
-"""Lines of the log that a failure shows."""
+_RAISED: Final = re.compile(r"[\w.]*(?:Error|Exception|Exit): .+")
+"""How the last line of a traceback looks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,7 @@ class QueryProgress:
         epoch: whose owners the newest micro-batch had; None if it does not say.
         readers: of the newest micro-batch; None if it does not say.
         lag: records that the newest micro-batch left; None if it does not say, or does not know.
+        failure: why the query has failed, in a sentence; empty if it has not, or did not say.
     """
 
     is_started: bool = False
@@ -47,6 +49,7 @@ class QueryProgress:
     epoch: int | None = None
     readers: int | None = None
     lag: int | None = None
+    failure: str = ""
 
 
 def check_prerequisites() -> None:
@@ -152,9 +155,17 @@ class LaptopDriver:
         return code
 
     def last_words(self) -> str:
-        """Return the end of the log."""
+        """Return why the query has failed, in a sentence.
+
+        It says so itself, unless it was killed or could not even start: then its exit code, and
+        the last exception in the log.
+        """
+        if self.progress.failure:
+            return self.progress.failure
+        how = _in_words(self._process.returncode)
         lines = self.log.read_text(errors="replace").splitlines()
-        return "\n".join([line for line in lines if line.strip()][-_TAIL:])
+        raised = next((line for line in reversed(lines) if _RAISED.fullmatch(line)), "")
+        return f"{how}. The last exception in its log: {raised}" if raised else how
 
     def _read(self, lines: IO[str]) -> None:
         for line in lines:
@@ -162,6 +173,14 @@ class LaptopDriver:
                 self.progress = advanced(self.progress, json.loads(line))
             except ValueError:
                 continue  # what a transform prints
+
+
+def _in_words(code: int) -> str:
+    if code >= 0:
+        return f"Spark ended with exit code {code}, and did not say why"
+    names = {number.value: number.name for number in signal.Signals}
+    name = names.get(-code, str(-code))
+    return f"Spark was killed by signal {name}, for example because the memory was used up"
 
 
 def _joined(folders: Sequence[Path]) -> str:
@@ -172,6 +191,8 @@ def _joined(folders: Sequence[Path]) -> str:
 def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
     """Return the progress after a line that the query wrote."""
     match line:
+        case {"event": "failed", "reason": str(reason)}:
+            return replace(progress, failure=reason)
         case {"event": "query started"}:
             return replace(progress, is_started=True)
         case {
@@ -187,6 +208,7 @@ def advanced(progress: QueryProgress, line: Any) -> QueryProgress:
                 rows=progress.rows + rows,
                 last_rows=rows,
                 seconds=durations.get("triggerExecution", 0) / 1000,
+                failure=progress.failure,
                 **_facts_of(others.get("sources")),
             )
         case _:

@@ -31,7 +31,7 @@ class _Lines:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._phase = ""
-        self._notes: tuple[str, ...] = ()
+        self._notes: dict[tuple[str, ...], str] = {}
         self._readers: int | None = None
         self._batch: int | None = None
 
@@ -53,16 +53,19 @@ class _Lines:
         self._phase = phase
 
     def _noted(self, view: SourceView) -> Iterator[str]:
-        before, self._notes = self._notes, view.notes
-        yield from (f"resolved: {_headline(note)}" for note in before if note not in view.notes)
-        yield from (note for note in view.notes if note not in before)
+        """A text that replaces another one under its key is news; what it replaces is not over."""
+        before, self._notes = self._notes, {**view.problems, **{(n,): n for n in view.notes}}
+        over = [note for key, note in before.items() if key not in self._notes]
+        now, then = dict.fromkeys(self._notes.values()), frozenset(before.values())
+        yield from (f"resolved: {_headline(note)}" for note in over if note not in now)
+        yield from (note for note in now if note not in then)
 
     def _rescaled(self, view: SourceView) -> Iterator[str]:
-        if view.adopted is None or view.adopted.parallelism == self._readers:
+        # Zero before the first assignment of a query, which is no rescale.
+        if view.adopted is None or view.adopted.parallelism in (0, self._readers):
             return
         before, self._readers = self._readers, view.adopted.parallelism
-        # Zero before the first assignment, which is no rescale.
-        if before:
+        if before is not None:
             yield (
                 f"rescaled from {before}: epoch {view.adopted.epoch},"
                 f" {counted(self._readers, 'reader')}, {counted(len(view.owners), 'split')}"

@@ -16,12 +16,13 @@ from balanced_source_operator.laptop.changes import pending_changes
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
 from balanced_source_operator.laptop.look import LocalLook
 from balanced_source_operator.laptop.sink_folder import check_sink_folder
+from balanced_source_operator.laptop.start_over import StartOver
 from balanced_source_operator.local import UID, LocalOperator, read_name, read_spec
 from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.spark_application import driver_environment
 from balanced_source_operator.spec import BalancedSourceSpec
-from balanced_source_operator.spec.application import PACKAGED_APPLICATION
+from balanced_source_operator.spec.application import PACKAGED_APPLICATION, PipelineSpec
 from balanced_source_operator.validation.manifests import located, problems_in
 from balanced_source_operator.validation.sink import check_sink
 from balanced_source_operator.views import gather
@@ -60,15 +61,19 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
     # Before anything is started or written: what is missing is said at once.
     with located(file):
         name, spec = read_name(file), read_spec(file)
-        environment = local_environment(name, spec, file)
+        environment, pipeline = local_environment(name, spec, file), packaged_pipeline(spec)
     check_prerequisites()
-    with located(file):
-        check_sink(spec.application)
-        if spec.application.pipeline is not None:
-            check_sink_folder(spec.application.pipeline)
     where = (folder or Path(".balanced-source") / name).absolute()
+    start_over = StartOver(pipeline, where)
+    with located(file), start_over.advising():
+        check_sink(spec.application)
+        check_sink_folder(pipeline)
     where.mkdir(parents=True, exist_ok=True)
-    with _page(name, page_port, where) as publish, _serving(file, where) as operator:
+    with (
+        start_over.advising(),
+        _page(name, page_port, where) as publish,
+        _serving(file, where, start_over) as operator,
+    ):
         driver = LaptopDriver(
             environment,
             folder=where,
@@ -80,10 +85,22 @@ def run(file: Path, folder: Path | None, show: Show, *, page_port: int = 0) -> E
 
         def show_everywhere() -> None:
             changes = pending_changes(spec, operator.spec)
-            show(_view(operator, where, name, notes=changes), driver.progress)
+            operator.also_note({("changes",): "; ".join(changes)} if changes else {})
+            show(_view(operator, where, name), driver.progress)
             publish(operator)
 
-        return _followed(operator, driver, show_everywhere)
+        return _noted(operator, lambda: _followed(operator, driver, show_everywhere))
+
+
+def _noted(operator: LocalOperator, follow: Callable[[], Ending]) -> Ending:
+    """Leave word of how a run has ended for those who look at the folder."""
+    try:
+        ending = follow()
+    except InvalidSpecError as error:
+        operator.note_ending(f"failed: {error}")
+        raise
+    operator.note_ending(ending.sentence)
+    return ending
 
 
 @contextmanager
@@ -102,6 +119,22 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
     Raises:
         InvalidSpecError: the application is not the packaged one.
     """
+    packaged_pipeline(spec)
+    found = driver_environment(
+        Identity(namespace="local", name=name, uid=UID),
+        spec.application,
+        spec.source.kind,
+        reader_options(spec),
+    )
+    return replace(found, secrets_dir=str(file.parent.absolute()))
+
+
+def packaged_pipeline(spec: BalancedSourceSpec) -> PipelineSpec:
+    """Return the pipeline that the packaged application runs.
+
+    Raises:
+        InvalidSpecError: the application is not the packaged one.
+    """
     application = spec.application
     if application.main_application_file != PACKAGED_APPLICATION or application.pipeline is None:
         raise InvalidSpecError(
@@ -109,19 +142,13 @@ def local_environment(name: str, spec: BalancedSourceSpec, file: Path) -> Driver
             "and serve the source with: balanced-source local",
             field="spec.application.mainApplicationFile",
         )
-    found = driver_environment(
-        Identity(namespace="local", name=name, uid=UID),
-        application,
-        spec.source.kind,
-        reader_options(spec),
-    )
-    return replace(found, secrets_dir=str(file.parent.absolute()))
+    return application.pipeline
 
 
 @contextmanager
-def _serving(file: Path, folder: Path) -> Iterator[LocalOperator]:
+def _serving(file: Path, folder: Path, start_over: StartOver) -> Iterator[LocalOperator]:
     with located(file):
-        operator = LocalOperator(file, folder, explain=problems_in)
+        operator = LocalOperator(file, folder, explain=problems_in, advise=start_over.advise)
     operator.start()
     try:
         yield operator
@@ -175,13 +202,11 @@ def _last_batch(progress: QueryProgress) -> str:
 
 def _failure(driver: LaptopDriver) -> InvalidSpecError:
     return InvalidSpecError(
-        f"the query failed. Its log ends with:\n{driver.last_words()}", field=str(driver.log)
+        f"the query failed. The file has the whole log; the reason is:\n{driver.last_words()}",
+        field=str(driver.log),
     )
 
 
-def _view(
-    operator: LocalOperator, folder: Path, name: str, *, notes: tuple[str, ...]
-) -> SourceView:
+def _view(operator: LocalOperator, folder: Path, name: str) -> SourceView:
     view = gather.of_folder(folder, name=name, desired=operator.parallelism)
-    problems = (problem.message for problem in operator.problems)
-    return replace(view, notes=(*view.notes, *problems, *notes))
+    return replace(view, problems=operator.notes)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from balanced_source.errors import InvalidSpecError
@@ -13,6 +14,22 @@ from balanced_source_adapters.folder import (
     source_path,
     state_path,
 )
+from balanced_source_operator.local_notes import read_run
+from balanced_source_operator.views import gather
+from balanced_source_operator.views.model import SourceView
+
+
+def stored_view(folder: Path, *, name: str) -> SourceView:
+    """Return a source with the problems that local mode has left in its folder.
+
+    Says so if nothing serves the folder any more: the rest of the view is then of the last run.
+    """
+    view, run = gather.of_folder(folder, name=name), read_run(folder)
+    notes = view.notes
+    if run.is_active is False:
+        how = f", which {run.ending}" if run.ending else ""
+        notes = (*notes, f"no run is active: this is the state of the last one{how}")
+    return replace(view, problems=run.problems, notes=notes)
 
 
 def name_of(folder: Path, name: str = "") -> str:

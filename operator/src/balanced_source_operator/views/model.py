@@ -68,6 +68,7 @@ class SourceView:
         conditions: in the order of the status.
         adopted: what the application has adopted.
         hosts: of a source that has several.
+        problems: what is wrong with a source of local mode, by what it is about.
         notes: what could not be read.
     """
 
@@ -84,7 +85,13 @@ class SourceView:
     conditions: tuple[ConditionView, ...] = ()
     adopted: Adopted | None = None
     hosts: tuple[HostView, ...] = ()
+    problems: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Problems and notes, each text once."""
+        return tuple(dict.fromkeys((*self.problems.values(), *self.notes)))
 
     def condition(self, kind: str) -> ConditionView | None:
         """Return a condition by its type."""

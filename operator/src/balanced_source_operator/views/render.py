@@ -100,7 +100,7 @@ def _problems(view: SourceView) -> list[Text]:
                     f" {condition.message}"
                 )
             )
-    return [*lines, *(Text(f"{view.name}: {note}") for note in view.notes)]
+    return [*lines, *(Text(f"{view.name}: {note}") for note in view.sentences)]
 
 
 def detail(
@@ -123,7 +123,7 @@ def detail(
         lines.append(Text(f"moved since the last look: {_moves_text(recent)}"))
     conditions = [Text(f"{c.type}={c.status} {c.reason}: {c.message}") for c in view.conditions]
     return Group(
-        Text(title, style="bold"), *hosts, table, *lines, *conditions, *map(Text, view.notes)
+        Text(title, style="bold"), *hosts, table, *lines, *conditions, *map(Text, view.sentences)
     )
 
 
@@ -183,7 +183,7 @@ def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any
         "moving": [
             {"split": list(m.split), "from": m.before, "to": m.after} for m in moves_under_way(view)
         ],
-        "notes": list(view.notes),
+        "notes": list(view.sentences),
     }
 
 
