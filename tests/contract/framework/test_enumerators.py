@@ -1,8 +1,12 @@
 """The product's enumerators: pushing (Kafka, by discovery), and pulling (the tests' numbers)."""
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from balanced_source.api import AsyncCall, SplitId
+from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.testing.enumerator import EnumeratorContract
 from support.numbers import NumbersSplit
@@ -24,6 +28,7 @@ class TestKafka(EnumeratorContract):
         broker = Broker()
         broker.create("one", "orders", range(7), end=5)
         broker.create("two", "payments", range(4), end=5)
+        broker.topic_ids[("one", "orders")] = "oNe"
         return broker
 
 
@@ -35,3 +40,16 @@ class TestPull(EnumeratorContract):
 
     def split_ids(self) -> frozenset[SplitId]:
         return frozenset(split.split_id for split in self.source().ranges)
+
+
+class Nameless(TestKafka):
+    """Its splits have identities, and its listings do not name them."""
+
+    def execute(self, call: AsyncCall) -> Any:
+        answer = super().execute(call)
+        return replace(answer, identities={}) if isinstance(answer, Discovered) else answer
+
+
+def test_the_suite_finds_listings_without_the_identities_of_splits() -> None:
+    with pytest.raises(AssertionError, match=r"Discovered\.identities has None for it"):
+        Nameless().test_listings_name_the_identities_that_splits_have()

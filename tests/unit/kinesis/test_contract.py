@@ -1,5 +1,6 @@
 """The Kinesis source keeps the contracts of all sources."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from balanced_source.testing.source_reader import SourceReaderContract
 from balanced_source.testing.split_reader import SplitReaderContract
 from balanced_source_adapters.kinesis.client import Record
 from balanced_source_adapters.kinesis.reader import KinesisReader, ShardReader
+from balanced_source_adapters.kinesis.shared import SharedShards
 from support.shards import STREAM, NoPace, StreamInMemory
 
 SOURCE = KinesisSource(streams=(STREAM,))
@@ -38,9 +40,22 @@ def records(split: ShardSplit) -> list[Record]:
     return [r for r in written().shards[split.shard].records if r.sequence >= split.offset]
 
 
+class NeverDue(SharedShards):
+    """No shard may be read: a fetch waits."""
+
+    def due(self, key: tuple[str, ...]) -> float:
+        return math.inf
+
+
 class TestShardReader(SplitReaderContract):
+    shared: SharedShards | None = None
+
     def make_reader(self) -> ShardReader:
-        return ShardReader(written(), shared=NoPace())
+        return ShardReader(written(), shared=self.shared or NoPace())
+
+    def unread(self) -> ShardSplit:
+        self.shared = NeverDue()
+        return splits()[0]
 
     def splits(self) -> Sequence[ShardSplit]:
         return splits()

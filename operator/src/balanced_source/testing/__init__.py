@@ -16,6 +16,7 @@ _SUITES = (
     "serializer",
     "source_reader",
     "split_reader",
+    "wake_up",
 )
 
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in _SUITES))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from balanced_source.api import (
+    IDENTITY,
     SPLIT_REQUEST,
     STOP,
     AsyncCall,
@@ -12,6 +13,7 @@ from balanced_source.api import (
     Source,
     SplitId,
 )
+from balanced_source.connectors.discovery import Discovered
 from balanced_source.coordinator import (
     CallCompleted,
     Effect,
@@ -160,6 +162,19 @@ class EnumeratorContract:
         assert world.owners == owners
         assert world.coordinator.enumerator.snapshot_state() is state
 
+    def test_listings_name_the_identities_that_splits_have(self) -> None:
+        """Discovery compares the two: if one is missing, it finds no split that was replaced."""
+        world = _World(self, parallelism=2)
+        world.settle()
+        splits, listed = world.coordinator.state.splits, world.listed
+
+        for split_id in splits.keys() & listed.keys():
+            identity = splits[split_id].attributes().get(IDENTITY)
+            assert listed[split_id] == identity, (
+                f"split {split_id}: Discovered.identities has {listed[split_id]!r} for it, and its"
+                f" attribute IDENTITY is {identity!r}"
+            )
+
     def test_readers_are_only_given_what_they_can_read(self) -> None:
         """Every split that is assigned can be made of what stands in the document."""
         world = _World(self, parallelism=2)
@@ -186,6 +201,7 @@ class _World:
         self.state: str | None = None
         self.assignment: str | None = None
         self.calls: list[ExecuteCall] = []
+        self.listed: dict[SplitId, str | None] = {}
         self.sequence = 0
         self.host = ReaderHost(incarnation=1)
         self.host = self.host.on_committed(self.host.durable)
@@ -243,7 +259,11 @@ class _World:
             return CallFailure(
                 TransientDiscoveryError("no server answers", scope=getattr(call, "scope", ""))
             )
-        return self.suite.execute(call)
+        answer = self.suite.execute(call)
+        if isinstance(answer, Discovered):
+            for split_id in answer.split_ids:
+                self.listed[split_id] = answer.identities.get(split_id)
+        return answer
 
     def _report(self) -> None:
         self.sequence += 1

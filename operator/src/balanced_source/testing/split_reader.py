@@ -1,6 +1,5 @@
 """What every `SplitReader` must do."""
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,12 +8,10 @@ import pytest
 from balanced_source.api import BoundedSplit, SplitId, SplitReader, SplitsAddition, SplitsRemoval
 from balanced_source.errors import ContractViolationError
 from balanced_source.testing.waiting import wait_until
-
-DEADLINE = 20.0
-"""Seconds until a fetch that should have brought something fails the test."""
+from balanced_source.testing.wake_up import DEADLINE, WakeUpContract
 
 
-class SplitReaderContract:
+class SplitReaderContract(WakeUpContract):
     """Derive, implement the hooks, and name the class ``Test…``.
 
     All splits end; of some, only reading may tell where. Splits of a source that never ends get a
@@ -25,10 +22,6 @@ class SplitReaderContract:
     """
 
     can_pause: bool = True
-
-    def make_reader(self) -> SplitReader[Any, Any]:
-        """A fresh reader."""
-        raise NotImplementedError
 
     def splits(self) -> Sequence[BoundedSplit]:
         """Exactly three splits with some elements each; the same at each call within a test."""
@@ -41,13 +34,6 @@ class SplitReaderContract:
     def later(self, split: BoundedSplit) -> BoundedSplit:
         """The same split behind its first element."""
         raise NotImplementedError
-
-    def unread(self) -> BoundedSplit | None:
-        """A split for which `fetch` blocks, because nothing is there yet.
-
-        None if this reader never blocks.
-        """
-        return None
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -130,29 +116,6 @@ class SplitReaderContract:
 
     # --- waking up --------------------------------------------------------------------------------
 
-    def test_a_wake_up_before_the_fetch_is_not_lost(self) -> None:
-        if (blocking := self.unread()) is None:
-            pytest.skip("this reader never blocks")
-        reading = _ReaderUnderTest(self.make_reader())
-        reading.add(blocking)
-        reading.reader.wake_up()
-
-        with _background(reading.reader) as fetching:
-            assert fetching.wait(DEADLINE), "the fetch did not end"
-        reading.reader.close()
-
-    def test_a_fetch_that_blocks_is_woken_up(self) -> None:
-        if (blocking := self.unread()) is None:
-            pytest.skip("this reader never blocks")
-        reading = _ReaderUnderTest(self.make_reader())
-        reading.add(blocking)
-
-        with _background(reading.reader) as fetching:
-            assert not fetching.wait(0.05)
-            reading.reader.wake_up()
-            assert fetching.wait(DEADLINE), "the fetch did not end"
-        reading.reader.close()
-
     def test_wake_ups_lose_nothing(self) -> None:
         reading = _ReaderUnderTest(self.make_reader())
         reading.add(*self.splits())
@@ -222,23 +185,3 @@ class _ReaderUnderTest:
             return wanted <= set(self.finished)
 
         wait_until(is_over, DEADLINE, f"the end of {sorted(wanted)}")
-
-
-class _background:  # noqa: N801 - used like a function
-    """A fetch in another thread; the event is set when it returns."""
-
-    def __init__(self, reader: SplitReader[Any, Any]) -> None:
-        self._reader = reader
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._fetch, daemon=True)
-
-    def __enter__(self) -> threading.Event:
-        self._thread.start()
-        return self._done
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.join(DEADLINE)
-
-    def _fetch(self) -> None:
-        self._reader.fetch()
-        self._done.set()
