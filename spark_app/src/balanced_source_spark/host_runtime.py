@@ -243,7 +243,14 @@ class HostRuntime(HostReporter):
 
     def first_assignment(self, *, timeout: float) -> Assignment:
         """See `NewestAssignment.first`."""
-        return self._seen.first(timeout=timeout, check=self.check_owner, refusal=self._refusal)
+        return self._seen.first(timeout=timeout, check=self._check_waiting, refusal=self._refusal)
+
+    def _check_waiting(self) -> None:
+        """See `check_owner`. Logs what has changed meanwhile: the user sees a query that stands."""
+        if not self._channel.has_operator:
+            with self._lock:
+                self._problems.replace("assigner", self._assigner_problems())
+        self.check_owner()
 
     def _refusal(self) -> str | None:
         """Why nothing will be assigned.
@@ -265,11 +272,17 @@ class HostRuntime(HostReporter):
 
     def wait_until_assigned(self, *, timeout: float) -> bool:
         """Wait until this incarnation has an assignment, so AvailableNow does not end too soon."""
-        with self._lock:
-            # A failure ends the wait as well: no assignment comes to a query that is fenced.
-            self._lock.wait_for(lambda: self._is_assigned or self._failure is not None, timeout)
-            self.check_owner()
-            return self._is_assigned
+        deadline = time.monotonic() + timeout
+        while True:
+            with self._lock:
+                left = deadline - time.monotonic()
+                # A failure ends the wait as well: no assignment comes to a query that is fenced.
+                self._lock.wait_for(
+                    lambda: self._is_assigned or self._failure is not None, min(left, RETRY)
+                )
+                self._check_waiting()
+                if self._is_assigned or left <= RETRY:
+                    return self._is_assigned
 
     @property
     def _is_assigned(self) -> bool:

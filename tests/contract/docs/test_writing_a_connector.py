@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source.api import DriverOnly
+from balanced_source.api import DriverOnly, RebalancePolicy
+from balanced_source.assigners import RoundRobinAssigner
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import Connectors, load
 from balanced_source_adapters.registrations import Registration
+from balanced_source_operator.contract.half import Common
+from balanced_source_operator.contract.half import half_of as operator_half_of
 from balanced_source_spark.contract.half import half_of
 from balanced_source_spark.contract.option_table import check_options
 from support.connector_page import PAGE, blocks, execute, files, text, unused
@@ -22,6 +25,7 @@ FILES = files()
 
 
 _page = execute("lines_connector.py")
+_operator = execute("lines_operator.py")
 _trial = execute("try_it.py")
 _tests = execute("test_lines.py")
 
@@ -42,6 +46,7 @@ def test_every_block_of_the_page_belongs_to_a_file() -> None:
     assert unused() == []
     assert sorted(FILES) == [
         "lines_connector.py",
+        "lines_operator.py",
         "pyproject.toml",
         "read_lines.py",
         "test_lines.py",
@@ -85,6 +90,15 @@ def test_its_connector_can_be_registered() -> None:
 
 def _registered() -> Registration:
     return Registration(kind="lines", reference="lines_connector:LinesConnector", package="page")
+
+
+def test_a_manifest_becomes_its_source() -> None:
+    half = operator_half_of("lines", Connectors([_registered()]))
+    common = Common(assigner=RoundRobinAssigner(), rebalance_policy=RebalancePolicy())
+    spec = half.spec.model_validate({"folders": ["a", "b"]})
+
+    assert isinstance(half, _operator.LinesOperatorHalf)
+    assert half.to_source(spec, common, {}, field="f") == _page.LinesSource(folders=("a", "b"))
 
 
 def test_a_folder_that_is_missing_is_named() -> None:

@@ -15,8 +15,8 @@ from support.connector_page import Block, blocks, files
 from support.wheels import SAMPLE
 from testbed.versions import CHECKOUT
 
-IN_A_CHECKOUT: Final = "--find-links build/wheels"
-"""The one command that runs beside the project's folder."""
+WHEELS: Final = "/path/to/wheels"
+"""What a reader replaces by the path of a folder."""
 
 
 @pytest.mark.timeout(900)
@@ -34,6 +34,7 @@ def test_every_block_of_the_page_works_in_a_bare_environment(tmp_path: Path) -> 
     assert sorted(path.name for path in (project / "lines").glob("*lines*")) == [
         "lines_connector-1.0.0.dist-info",
         "lines_connector.py",
+        "lines_operator.py",
     ]
     assert "folders" in printed["balanced-source reference lines"]
     assert list(tmp_path.glob("tmp*/out/*.parquet"))
@@ -45,8 +46,8 @@ def follow(block: Block, environment: BareEnvironment, project: Path) -> str:
         case "python" | "toml":
             return ""  # in a file
         case "sh":
-            cwd = project.parent if IN_A_CHECKOUT in block.code else project
-            return environment.run(block.code, cwd=cwd)
+            code = block.code.replace(WHEELS, str(project.parent / "build" / "wheels"))
+            return environment.run(code, cwd=project)
         case "yaml":
             return validated(block.code, environment, project.parent)
         case "dockerfile":

@@ -107,6 +107,26 @@ def test_each_change_is_logged_once(runtime: HostRuntime) -> None:
     ]
 
 
+def test_a_query_that_waits_for_its_first_assignment_logs_what_stands_in_the_way(
+    channel: MemoryChannel, runtime: HostRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AvailableNow would stand for a minute without a word. Each change is logged once."""
+    channel.has_operator = False
+    found = [{}, {"b": SLOW}, {"b": SLOW}, {"b": replace(SLOW, message="port is wrong")}]
+    monkeypatch.setattr(channel, "problems", lambda: found.pop(0))
+    monkeypatch.setattr(channel, "refusal", lambda: None if found else "over")
+    monkeypatch.setattr("balanced_source_spark.newest_assignment.RETRY", 0.001)
+
+    with capture_logs() as lines, pytest.raises(ChannelError, match="over"):
+        runtime.first_assignment(timeout=60)
+    assert [line["event"] for line in lines] == [SLOW.message, "port is wrong"]
+
+    monkeypatch.setattr(channel, "problems", dict)
+    with capture_logs() as lines:
+        assert not runtime.wait_until_assigned(timeout=0.01)
+    assert [line["event"] for line in lines] == ["problem resolved"]
+
+
 def test_a_hook_that_fails_on_an_assignment_ends_the_query_with_its_sentence() -> None:
     """The channel's thread hears it, and the query would wait until it gives up."""
     said = "connector 'odd' of odd 1.0 failed in with_former: KeyError: 'x'"

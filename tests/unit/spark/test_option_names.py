@@ -124,7 +124,11 @@ class Tapes:
 
 @pytest.mark.parametrize(
     ("reference", "described"),
-    [("", ""), ("https://tapes.example/options", ", described at https://tapes.example/options")],
+    [
+        ("", ""),
+        ("https://tapes.example/options", " (described in https://tapes.example/options)"),
+        ("the README of tapes", " (described in the README of tapes)"),
+    ],
 )
 def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
     monkeypatch: pytest.MonkeyPatch, reference: str, described: str

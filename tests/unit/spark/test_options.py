@@ -274,6 +274,14 @@ def test_a_wrong_choice_of_topics_is_named(options: dict[str, str], says: str) -
         subscribed(**options)
 
 
+def test_a_query_without_any_option_hears_of_other_kinds_of_source() -> None:
+    with pytest.raises(InvalidSpecError, match="set the option connector, such as files"):
+        parse_options({})
+    with pytest.raises(InvalidSpecError) as caught:
+        parse_options({"connector": "kafka"})
+    assert "connector" not in str(caught.value)
+
+
 def test_a_query_may_end_at_offsets() -> None:
     parsed = parse_options(
         {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "endingoffsets": '{"t":{"0":7}}'}

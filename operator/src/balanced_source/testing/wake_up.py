@@ -88,7 +88,7 @@ class WakeUpContract:
             " never waits"
         )
         reader = self.make_reader()
-        reader.handle_splits_changes(SplitsAddition([split]))
+        reader.handle_splits_changes(SplitsAddition((split,)))
         return reader
 
 

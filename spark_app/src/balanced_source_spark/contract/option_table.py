@@ -61,7 +61,7 @@ def where_options_are(
         reference: see `AnyHalf.reference`; empty if it says nothing.
     """
     named = ", ".join(option.name for option in own) or "none"
-    described = f", described at {reference}" if reference else ""
+    described = f" (described in {reference})" if reference else ""
     return (
         f"Connector {connector!r} of {package} has the options {named}{described}. Those of all"
         f' connectors are on the page "Options" of the documentation of Balanced Source{_address()}'

@@ -105,12 +105,20 @@ def bootstrap_servers(options: Mapping[str, str]) -> str:
     if servers is None:
         raise InvalidSpecError(
             f"set {BOOTSTRAP} to read by this driver alone, source to read what an operator"
-            " assigns, or assignmentDir to read what local mode assigns",
+            " assigns, or assignmentDir to read what local mode assigns"
+            f"{_other_connectors(options)}",
             field="options",
         )
     if not is_brokers(servers):
         raise rejected(BOOTSTRAP, f"expected host:port, separated by commas, not {shown(servers)}")
     return servers
+
+
+def _other_connectors(options: Mapping[str, str]) -> str:
+    """Return what to do for a source of another kind, unless the user has named this one."""
+    if "connector" in options:
+        return ""
+    return ". To read anything else than Kafka, set the option connector, such as files or kinesis"
 
 
 def _given(options: Mapping[str, str]) -> dict[str, str]:
