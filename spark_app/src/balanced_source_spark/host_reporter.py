@@ -204,7 +204,12 @@ class HostReporter:
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()
         # After the query can continue: the first line loads the log library.
-        log.info("registered", host=self._name, incarnation=host.incarnation, splits=splits)
+        log.info(
+            "the driver has joined its source",
+            host=self._name,
+            incarnation=host.incarnation,
+            splits_of_its_checkpoint=splits,
+        )
 
     def _await_occasion(self, last: float, written: _ReportedState | None) -> None:
         """Sleep until there is something to say.

@@ -97,17 +97,18 @@ class PlannerFigures(PlannerParts):
         if not self._is_single:
             self._lag_watch.planner_looked()
         now = time.monotonic()
-        is_idle = end.positions == begin.positions
+        # Another epoch is shown at once: a program that has rescaled the query waits for it.
+        is_idle = end.positions == begin.positions and end.epoch == begin.epoch
         if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
             return  # an idle query asks a hundred times a second
         self._shown_at, self._is_shown_idle = now, is_idle
-        plans = self._plan(begin, end)
+        self._tell_idle_readers(begin, end)
         seen = observe(
             begin,
             end,
             self._heard(ends),
             behind,
-            plans=plans,
+            plans=self._plan(begin, end),
             is_read=is_read,
             is_whole=self._is_all_known(end) and self._hooks.are_all_unread(end.positions),
         )
@@ -120,7 +121,6 @@ class PlannerFigures(PlannerParts):
             **seen.to_json(figures),
             **({"alignment": aligned} if aligned else {}),
         }
-        numbers = {**counted, **aligned}
         if self._metrics is not None:
             self._metrics.note_readers(figures)
         self._noted = _Noted(
@@ -129,7 +129,7 @@ class PlannerFigures(PlannerParts):
             seen,
             aligned,
             self._group_watermark(),
-            numbers,
+            {**counted, **aligned},
             figures,
             at=time.time(),
             admitted=self._admitted_records(seen),
@@ -145,6 +145,25 @@ class PlannerFigures(PlannerParts):
             return True
         newest = self._runtime.newest_assignment(timeout=0.0)
         return newest is not None and not newest.undiscovered
+
+    def _tell_idle_readers(self, begin: StreamOffset, end: StreamOffset) -> None:
+        """Say that a new number of readers is larger than that of splits, which no one else says.
+
+        Only where a program may have rescaled the query. Readers that ask for splits get theirs
+        later.
+        """
+        if end.parallelism == begin.parallelism or self.__dict__.get("_control") is None:
+            return
+        assignment = self._runtime.newest_assignment(timeout=0.0)
+        if assignment is None or assignment.look_ahead:
+            return
+        idle, splits = end.parallelism - len(set(end.owners.values())), len(end.positions)
+        if idle > 0:
+            text = (
+                f"{idle} of {end.parallelism} readers have no split, because there are {splits}:"
+                " they read nothing, and cost nothing but a task per micro-batch"
+            )
+            log.info(text)
 
     def _admitted_records(self, _seen: Observation) -> int | None:
         """Return how many of the unread records an alignment lets be read; None without any."""

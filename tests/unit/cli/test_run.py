@@ -251,7 +251,7 @@ def test_the_first_assignment_is_no_rescale() -> None:
     empty = replace(THIRD, batch=0, last_rows=0, rows=0, epoch=0, readers=0)
 
     assert shown([(before, empty), (VIEW, empty), (VIEW, THIRD)]).splitlines() == [
-        "batch 0: 0 rows in 0.50 s; 0 rows so far; no assignment yet, lag –",
+        "batch 0: 0 rows in 0.50 s; 0 rows so far; splits are not assigned yet, lag –",
         "batch 3: 5 rows in 0.50 s; 70 rows so far; epoch 1, 2 readers, 1 split, lag 30",
     ]
 

@@ -148,5 +148,5 @@ def test_a_registration_is_logged_with_what_the_host_holds() -> None:
         wait_until(lambda: lines, 20, "the line", interval=0.005)
         runtime.close()
 
-    line = next(line for line in lines if line["event"] == "registered")
-    assert (line["host"], line["incarnation"], line["splits"]) == ("2", 1, 1)
+    line = next(line for line in lines if line["event"] == "the driver has joined its source")
+    assert (line["host"], line["incarnation"], line["splits_of_its_checkpoint"]) == ("2", 1, 1)

@@ -240,6 +240,29 @@ def test_the_planner_follows_its_program_before_and_after_a_restart() -> None:
         planned.close()
 
 
+def test_an_idle_query_shows_its_new_number_of_readers_at_once_and_names_those_without_splits() -> (
+    None
+):
+    broker = Broker()
+    broker.create("c", "t", range(3), end=3)
+    planned = PlannedQuery(source=kafka_source("c"), broker=broker, parallelism=2)
+    try:
+        planned.planner.__dict__["_channel"] = planned.channel
+        planned.trigger_until(lambda: planned.records == all_of(broker), "all records")
+        planned.trigger()
+        assert planned.planner.reportLatestOffset()["parallelism"] == 2
+        with capture_logs() as lines:
+            planned.channel.rescale(5)
+            planned.trigger_until(lambda: planned.last.parallelism == 5, "five readers")
+
+        assert planned.planner.reportLatestOffset()["parallelism"] == 5
+        said = [line["event"] for line in lines if "readers have no split" in line["event"]]
+        assert len(said) == 1
+        assert said[0].startswith("2 of 5 readers have no split, because there are 3:")
+    finally:
+        planned.close()
+
+
 def test_two_threads_of_a_program_may_rescale_at_once(
     control: Control, wanted: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,7 +82,7 @@ class _Lines:
         lag = render.lag_text(view) if progress.lag is None else render.number(progress.lag)
         where = f"epoch {epoch}, {counted(readers, 'reader')}, {counted(len(view.owners), 'split')}"
         if not readers:
-            where = "no assignment yet"
+            where = "splits are not assigned yet"
         yield (
             f"batch {progress.batch}: {counted(progress.last_rows, 'row')} in"
             f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; {where},"

@@ -96,8 +96,8 @@ class AnyHalf(ABC, Generic[ReadT]):
     """
 
     reference: ClassVar[str] = ""
-    """Where the options of this kind of source are described, for the message about an unknown one: a
-    URL, or words that can follow "described in", such as ``the README of my-connector``."""
+    """Where the options of this kind of source are described, for the message about an unknown
+    one: a URL, or words that can follow "described in", such as ``the README of my-connector``."""
 
     def options(self) -> tuple[Option, ...] | None:
         """Return the options of this kind of source, for the check of names.
