@@ -54,7 +54,9 @@ def check_moves(before: Operator, event: Event, after: Operator) -> None:
     if needless > 0:
         raise Violation(f"rule 4, sticky: {sorted(moved)} moved, {needless} of them without need")
     unfinished = {s: o for s, o in new.owners.items() if s not in after.enumerator.state.finished}
-    if may_move and not is_due and spread(unfinished, new.parallelism) > 1:
+    # What waits for a discovery goes where least is, then.
+    waits = len(after.enumerator.state.unassigned)
+    if may_move and not is_due and spread(unfinished, new.parallelism, waits=waits) > 1:
         raise Violation(
             f"rule 3, balanced: {dict(new.owners)} over {new.parallelism} readers after a rebalance"
         )
@@ -156,10 +158,12 @@ def _has_recovered(before: Operator, after: Operator) -> bool:
     )
 
 
-def spread(owners: Owners, parallelism: int) -> int:
-    """Largest minus smallest number of splits of a reader."""
+def spread(owners: Owners, parallelism: int, *, waits: int = 0) -> int:
+    """Largest minus smallest number of splits of a reader, once those that wait have owners."""
     loads = Counter(owners.values())
     counts = [loads[subtask] for subtask in range(parallelism)]
+    for _ in range(waits):
+        counts[counts.index(min(counts))] += 1
     return max(counts) - min(counts)
 
 
