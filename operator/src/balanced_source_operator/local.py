@@ -191,9 +191,12 @@ class LocalOperator:
             StateConflictError: another process writes to the folder.
         """
         self.start()
-        while True:
-            self.look()
-            time.sleep(POLL)
+        try:
+            while True:
+                self.look()
+                time.sleep(POLL)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Stop; the files stay."""
