@@ -286,7 +286,9 @@ class Ends:
 
     def _note_pending(self, scope: str) -> None:
         """Tell of a question that is never answered: it raises nothing that could be told."""
-        waited = time.monotonic() - self._asked[scope]
+        if (asked := self._asked.get(scope)) is None:
+            return  # taken out of the source meanwhile
+        waited = time.monotonic() - asked
         if waited >= self._hangs:
             error = TransientDiscoveryError(
                 f"{scope or 'the source'}: the question where its splits end has no answer for"

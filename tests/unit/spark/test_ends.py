@@ -8,7 +8,7 @@ import pytest
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import DiscoveryError, TransientDiscoveryError
 from balanced_source.host.ends import Look, SplitEnd
 from balanced_source_spark.ends import Ends
 from balanced_source_spark.options import Options
@@ -242,3 +242,25 @@ def test_a_cluster_that_never_answers_is_told_of_and_named_when_all_ends_are_nee
         answers.set()
     wait_until(lambda: A in ends.get([A]), 20, "the answer")
     assert told["a"] is None, "it is over"
+
+
+def test_a_cluster_that_is_taken_out_while_it_does_not_answer_is_forgotten() -> None:
+    """Its question is still under way when no one asks for it any more."""
+    asked, answers = list[str](), threading.Event()
+
+    def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        asked.append(scope)
+        if scope == "b":
+            return dict.fromkeys(split_ids, SplitEnd(end=3))
+        if len(asked) > 1:
+            assert answers.wait(20), "the test forgot to let the cluster answer"
+        raise TransientDiscoveryError("a is silent", scope="a")
+
+    ends = Ends(ask, patience=5.0, retry=0.0, hangs=0.0)
+    try:
+        ends.get([A])  # it fails
+        ends.get([A])  # it is asked again, and does not answer
+        ends.get([B])
+        assert ends.get([B])[B].end == 3
+    finally:
+        answers.set()
