@@ -1,5 +1,6 @@
 """Documents that someone else writes, edits or deletes; and two operators at once."""
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -65,6 +66,40 @@ def test_documents_of_the_operator_are_restored(
         word = {"assignment": "AssignmentRestored", "enumerator": "StateRestored"}[suffix]
         await story.until(lambda: word in story.events, "somebody said so")
         await rescale(story, 3)
+
+    check(play)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda s, x: edit(s, x, "{}"), delete], ids=["edited", "deleted"]
+)
+def test_a_state_that_is_damaged_right_before_it_is_written_is_restored(
+    damage: Callable[[Story, str], None],
+) -> None:
+    """What the operator knows counts more than what no operator can have written."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        damage(story, "enumerator")
+        await rescale(story, 3)
+        await story.until(lambda: "StateRestored" in story.events, "somebody said so")
+
+    check(play)
+
+
+@pytest.mark.parametrize("parallelism", [2, 3], ids=["nothing is written", "it is written"])
+def test_a_state_of_a_newer_operator_is_left_alone(parallelism: int) -> None:
+    async def play(story: Story) -> None:
+        await reading(story)
+        newer = {**json.loads(story.documents.text("enumerator") or ""), "version": 999}
+        edit(story, "enumerator", json.dumps(newer))
+        story.patch(parallelism=parallelism)
+        await story.until(lambda: _says(story, "Degraded", "StateCorrupt"), "a condition says so")
+
+        assert json.loads(story.documents.text("enumerator") or "") == newer
+        assert "StateRestored" not in story.events
+        delete(story, "enumerator")
+        await rescale(story, 4)
 
     check(play)
 

@@ -35,6 +35,7 @@ from balanced_source.coordinator import (
 from balanced_source.documents.alignment import GroupWatermark
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.calls import WantedCall
+from balanced_source.documents.parts import Content
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.errors import CorruptDocumentError, StateConflictError, StateError
@@ -163,10 +164,7 @@ class Coordination:
         return report if report is not None and report.host == host else None
 
     def host_of_report(self, name: str) -> str | None:
-        """Return the host whose reports are in the ConfigMap of that name.
-
-        None if it holds something else.
-        """
+        """Return the host whose reports a ConfigMap of that name holds; None: something else."""
         hosts = self.coordinator.state.hosts if self.coordinator is not None else (FIRST_HOST,)
         return next(
             (host for host in hosts if self._identity.on_host(host).documents.readers == name), None
@@ -409,7 +407,7 @@ class Coordination:
         text = state_codec.encode(
             effect.checkpoint, self.coordinator.source, uid=self._identity.uid
         )
-        await self._state.swap(text)
+        await self._store(text)
         self._saved_at = time.monotonic()
 
     async def execute_call(self, effect: ExecuteCall) -> None:
@@ -458,30 +456,28 @@ class Coordination:
             await self._events.post(Reason.ASSIGNMENT_RESTORED, message, warning=True)
 
     async def _restore_state(self) -> None:
-        """Another operator's state is a conflict.
+        if (text := self._state.text) is not None and await self._state.is_still_foreign():
+            message = f"ConfigMap {self._state.name} was written by another process"
+            await self._overwrite(text, StateConflictError(message))
 
-        Anything else is overwritten with what we know.
-        """
-        if not await self._state.is_still_foreign():
-            return
-        content, name = self._state.content, self._state.name
-        # A state that can be read is what another operator has decided, and must not be undone.
-        if await self._is_valid_state():
-            raise StateConflictError(f"ConfigMap {name} was written by another process")
-        if content is not None:
-            await self._state.put(content)
-            message = f"ConfigMap {name} was changed or deleted by hand: restored"
-            await self._events.post(Reason.STATE_RESTORED, message, warning=True)
-
-    async def _is_valid_state(self) -> bool:
+    async def _store(self, text: str) -> None:
         try:
-            stored = await self._state.read()
-            if stored is None or self.coordinator is None:
-                return False
-            state_codec.decode(stored, self.coordinator.source, uid=self._identity.uid)
-        except StateError:
-            return False
-        return True
+            await self._state.swap(text)
+        except StateConflictError as conflict:
+            await self._overwrite(text, conflict)
+
+    async def _overwrite(self, text: str, conflict: StateConflictError) -> None:
+        """Another operator's state is a conflict; anything else gives way to what we know."""
+        # A state that can be read is what another operator has decided, and must not be undone.
+        if await self._state.is_readable(self._decoded):
+            raise conflict
+        await self._state.put(Content(text))
+        message = f"ConfigMap {self._state.name} was changed or deleted by hand: restored"
+        await self._events.post(Reason.STATE_RESTORED, message, warning=True)
+
+    def _decoded(self, stored: str) -> Checkpoint[Any, Any]:
+        assert self.coordinator is not None  # noqa: S101 - what is written was loaded before
+        return state_codec.decode(stored, self.coordinator.source, uid=self._identity.uid)
 
     async def _save_progress(self, coordinator: SourceCoordinator[Any, Any]) -> None:
         """Store positions now and then, although nothing was decided."""
@@ -494,5 +490,5 @@ class Coordination:
             coordinator.checkpoint(), coordinator.source, uid=self._identity.uid
         )
         if text != self._state.text:
-            await self._state.swap(text)
+            await self._store(text)
         self._saved_at = time.monotonic()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from balanced_source.documents.parts import Content, assemble, lay_out, parts_of, with_parts
 from balanced_source.documents.storage import Blob
-from balanced_source.errors import StateConflictError
+from balanced_source.errors import IncompatibleVersionError, StateConflictError, StateError
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, Manifest
 from balanced_source_operator.resources.documents import blob_of, config_map_of
 from balanced_source_operator.resources.identity import Identity
@@ -70,6 +70,16 @@ class DocumentWriter:
         self.content = await read_content(self._api, self._source.namespace, found)
         self._parts.adopt(parts_of(self._head))
         return self.content.document
+
+    async def is_readable(self, decode: Callable[[str], object]) -> bool:
+        """Look at what is stored now: whether an operator has written it, perhaps a newer one."""
+        try:
+            if (stored := await self.read()) is None:
+                return False
+            decode(stored)
+        except StateError as error:
+            return isinstance(error, IncompatibleVersionError)
+        return True
 
     async def swap(self, document: str) -> None:
         """Store, if no one else has stored since.
