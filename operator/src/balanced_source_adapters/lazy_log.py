@@ -41,22 +41,23 @@ class _Lines:
         self._lock = threading.Lock()
         self._in_order = threading.Lock()
         self._waiting: deque[_Line] = deque()
-        self._is_loading = False
+        # The shortest for which a thread waits before it logs; None while nothing is kept.
+        self._delay: float | None = None
 
     def log(self, line: _Line) -> None:
         """Log a line, after all that came before."""
+        delay = 0.0 if line.level in URGENT else LATER
         with self._lock:
-            is_first = not self._is_loading
-            is_kept = not is_first or "structlog" not in sys.modules
+            is_kept = self._delay is not None or "structlog" not in sys.modules
+            is_sooner = is_kept and (self._delay is None or delay < self._delay)
+            if is_sooner:
+                self._delay = delay
             if is_kept:
-                self._is_loading = True
                 self._waiting.append(line)
         if not is_kept:
             line.log()
-        elif line.level in URGENT:
-            self._log_soon(0.0)
-        elif is_first:
-            self._log_soon(LATER)
+        elif is_sooner:
+            self._log_soon(delay)
 
     def _log_soon(self, delay: float) -> None:
         """Log what waits from another thread; here if the interpreter is ending."""
@@ -78,8 +79,10 @@ class _Lines:
 
     def _next(self) -> _Line | None:
         with self._lock:
-            self._is_loading = bool(self._waiting)
-            return self._waiting.popleft() if self._is_loading else None
+            if self._waiting:
+                return self._waiting.popleft()
+            self._delay = None
+            return None
 
 
 _LINES = _Lines()

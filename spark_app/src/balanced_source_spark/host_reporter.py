@@ -203,7 +203,6 @@ class HostReporter:
             self._host = host
             self._wake(urgent=host.lineage != sent)
             self._lock.notify_all()
-        # After the query can continue: the first line loads the log library.
         log.info(
             "the driver has joined its source",
             host=self._name,

@@ -248,8 +248,7 @@ class HostRuntime(HostReporter):
     def _check_waiting(self) -> None:
         """See `check_owner`. Logs what has changed meanwhile: the user sees a query that stands."""
         if not self._channel.has_operator:
-            with self._lock:
-                self._problems.replace("assigner", self._assigner_problems())
+            self._take_assigner_problems()
         self.check_owner()
 
     def _refusal(self) -> str | None:
@@ -366,10 +365,10 @@ class HostRuntime(HostReporter):
         if self._channel.has_operator:
             return
         with self._lock:
-            self._problems.replace("assigner", self._assigner_problems())
+            self._take_assigner_problems()
             problem = fatal_problem(self._problems)
         if problem is not None:
-            raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
+            raise _ended_by(problem)
 
     def check_named(self) -> None:
         """Raise if something that the user names does not exist, and no operator reports it.
@@ -383,7 +382,11 @@ class HostRuntime(HostReporter):
             return
         for problem in self._channel.problems().values():
             if problem.is_hopeless:
-                raise FatalProblemError(without_retry(problem.message), reason=problem.reason)
+                raise _ended_by(problem)
+
+    def _take_assigner_problems(self) -> None:
+        with self._lock:
+            self._problems.replace("assigner", self._assigner_problems())
 
     def _assigner_problems(self) -> Mapping[ProblemKey, Problem]:
         """The problems of the assigning side that concern this query.
@@ -431,3 +434,8 @@ class HostRuntime(HostReporter):
         """A call has ended, in a thread of its own: its answer goes into a report now."""
         with self._lock:
             self._wake(urgent=True)
+
+
+def _ended_by(problem: Problem) -> FatalProblemError:
+    """Return the error for a query that ends because of a problem."""
+    return FatalProblemError(without_retry(problem.message), reason=problem.reason)

@@ -457,8 +457,7 @@ class Coordination:
 
     async def _restore_state(self) -> None:
         if (text := self._state.text) is not None and await self._state.is_still_foreign():
-            message = f"ConfigMap {self._state.name} was written by another process"
-            await self._overwrite(text, StateConflictError(message))
+            await self._overwrite(text, self._state.conflict())
 
     async def _store(self, text: str) -> None:
         try:

@@ -91,9 +91,11 @@ class DocumentWriter:
         try:
             await self._write(Content(document))
         except ConflictError as error:
-            raise StateConflictError(
-                f"ConfigMap {self.name} was written by another process"
-            ) from error
+            raise self.conflict() from error
+
+    def conflict(self) -> StateConflictError:
+        """Return the error for a document that someone else has written."""
+        return StateConflictError(f"ConfigMap {self.name} was written by another process")
 
     async def put(self, content: Content) -> None:
         """Store, whatever is there."""

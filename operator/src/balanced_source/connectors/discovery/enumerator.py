@@ -85,10 +85,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         return len(self.state.unassigned) + len(self.transient.in_flight)
 
     def is_finished(self) -> bool:
-        owned = self.context.current_assignments()
-        return self._is_complete() and self.state.finished.issuperset(
-            (*owned, *self.state.unassigned)
-        )
+        return self._is_complete() and self._is_all_read()
 
     # --- readers ----------------------------------------------------------------------------------
 

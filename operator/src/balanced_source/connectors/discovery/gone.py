@@ -10,6 +10,7 @@ from balanced_source.connectors.discovery.values import (
     Initialize,
     SplitT,
     TransientState,
+    begins_with,
     is_read,
     rest_of,
     some_rests,
@@ -56,7 +57,7 @@ def never_there(
         return []
     owned = context.current_assignments()
     known = [*owned, *state.unassigned, *state.finished, *state.retained]
-    return [head for head in heads if all(s[: len(head)] != head for s in known)]
+    return [head for head in heads if not any(begins_with(s, head) for s in known)]
 
 
 def unread(

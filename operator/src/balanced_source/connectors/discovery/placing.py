@@ -172,12 +172,13 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
     def only_awaits(self) -> bool:
-        known = (*self.context.current_assignments(), *self.state.unassigned)
-        return (
-            self.source.discovers_once
-            and any(self.transient.awaited.values())
-            and self.state.finished.issuperset(known)
-        )
+        is_awaiting = self.source.discovers_once and any(self.transient.awaited.values())
+        return is_awaiting and self._is_all_read()
+
+    def _is_all_read(self) -> bool:
+        """Whether all splits that are known, with an owner or without, are read to their end."""
+        owned = self.context.current_assignments()
+        return self.state.finished.issuperset((*owned, *self.state.unassigned))
 
     def _is_complete(self) -> bool:
         """Whether no further split can appear: discovery runs once, and has told everything."""

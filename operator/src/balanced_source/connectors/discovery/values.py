@@ -355,7 +355,12 @@ class Discovered:
 
     def without_refused(self, split_ids: set[SplitId]) -> set[SplitId]:
         """Return those of these splits of which the scope tells whether they exist."""
-        return {s for s in split_ids if all(s[: len(head)] != head for head in self.refused)}
+        return {s for s in split_ids if not any(begins_with(s, head) for head in self.refused)}
+
+
+def begins_with(split_id: SplitId, head: SplitId) -> bool:
+    """Return whether the id of a split begins with these members."""
+    return split_id[: len(head)] == head
 
 
 def is_read(split: Any) -> bool:
