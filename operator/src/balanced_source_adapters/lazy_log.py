@@ -2,7 +2,8 @@
 
 structlog loads `asyncio`, and `rich` where that is installed: a sixth of what a query would wait
 for until its first micro-batch is planned. So a process that has not loaded it yet keeps its lines
-for a moment, and logs them in their order when it has. Warnings and errors do not wait.
+for a moment, and logs them in their order when it has. Warnings and errors are logged at once, by
+who calls: Spark ends a worker of Python without waiting for its threads.
 """
 
 import sys
@@ -15,7 +16,7 @@ LATER: Final = 1.0
 """Seconds for which the lines of a process that starts are kept: as a rule it has planned then."""
 
 URGENT: Final = frozenset({"warning", "error"})
-"""Levels of lines that are not kept."""
+"""Levels of lines that are not kept, and that bring what is kept with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +40,31 @@ class _Lines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._in_order = threading.Lock()
+        self._in_order = threading.RLock()
         self._waiting: deque[_Line] = deque()
-        # The shortest for which a thread waits before it logs; None while nothing is kept.
-        self._delay: float | None = None
+        self._is_keeping = False
 
     def log(self, line: _Line) -> None:
         """Log a line, after all that came before."""
-        delay = 0.0 if line.level in URGENT else LATER
         with self._lock:
-            is_kept = self._delay is not None or "structlog" not in sys.modules
-            is_sooner = is_kept and (self._delay is None or delay < self._delay)
-            if is_sooner:
-                self._delay = delay
+            is_first = not self._is_keeping
+            is_kept = not is_first or "structlog" not in sys.modules
             if is_kept:
+                self._is_keeping = True
                 self._waiting.append(line)
         if not is_kept:
             line.log()
-        elif is_sooner:
-            self._log_soon(delay)
+        elif line.level in URGENT:
+            self._log_waiting(0.0)
+        elif is_first:
+            self._log_soon()
 
-    def _log_soon(self, delay: float) -> None:
+    def _log_soon(self) -> None:
         """Log what waits from another thread; here if the interpreter is ending."""
         try:
             if threading.main_thread().is_alive():
                 # Not a daemon: a process that ends logs its last lines first.
-                threading.Thread(target=self._log_waiting, args=(delay,), name="bsrc-log").start()
+                threading.Thread(target=self._log_waiting, args=(LATER,), name="bsrc-log").start()
                 return
         except RuntimeError:  # no more threads
             pass
@@ -79,10 +79,8 @@ class _Lines:
 
     def _next(self) -> _Line | None:
         with self._lock:
-            if self._waiting:
-                return self._waiting.popleft()
-            self._delay = None
-            return None
+            self._is_keeping = bool(self._waiting)
+            return self._waiting.popleft() if self._is_keeping else None
 
 
 _LINES = _Lines()
