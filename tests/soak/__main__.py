@@ -1,6 +1,7 @@
 """``python -m soak``: hours of many sources with rescales; fails if anything grows."""
 
 import json
+import math
 import random
 import tempfile
 import time
@@ -25,6 +26,13 @@ WARM_UP_PACE: Final = 10
 
 Drivers and workers keep something for each reader that they have seen, so each source should have
 had its most readers by then.
+"""
+
+BURSTS: Final = 8
+"""How many times all sources are rescaled at once during the warm-up.
+
+The memory of a process shows the most that it ever needed at one time. When that happens by chance
+an hour later, it looks like a leak.
 """
 
 TELL_EVERY: Final = 60.0
@@ -96,16 +104,18 @@ def main(  # noqa: PLR0917 - options of the command line
 def _watch(world: World, file: Path, pace: Pace, dice: random.Random) -> list[Sample]:
     """Rescale and take samples until the time is over."""
     began = time.monotonic()
-    due = {"rescale": began, "sample": began, "tell": began}
+    due = {"rescale": began, "burst": began, "sample": began, "tell": began}
     samples: list[Sample] = []
     rescales = 0
     with file.open("w") as out:
         while (now := time.monotonic()) - began < pace.hours * HOUR:
+            is_warming_up = now - began < pace.warm_up * HOUR
             if now >= due["rescale"]:
-                is_warming_up = now - began < pace.warm_up * HOUR
                 due["rescale"] = now + pace.rescale_every / (WARM_UP_PACE if is_warming_up else 1)
-                world.rescale(dice)
-                rescales += 1
+                rescales += world.rescale(dice)
+            if now >= due["burst"]:
+                due["burst"] = now + pace.warm_up * HOUR / BURSTS if is_warming_up else math.inf
+                rescales += world.rescale_all(dice) if is_warming_up else 0
             if now >= due["sample"]:
                 due["sample"] = now + pace.sample_every
                 samples.append(world.sample((now - began) / HOUR))

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -31,6 +32,9 @@ PARTITIONS: Final = 6
 
 PARALLELISM: Final = range(1, 7)
 """Numbers of readers that rescales choose from."""
+
+_AT_ONCE: Final = 8
+"""Patches that are under way at one time."""
 
 _START: Final = 300.0
 _MIB: Final = 1 << 20
@@ -122,9 +126,19 @@ class World:
             )
             wait_until(self._all_adopted, _START, "all sources to be read", interval=2.0)
 
-    def rescale(self, dice: random.Random) -> None:
-        """Give a source another number of readers."""
-        name, parallelism = dice.choice(self._names), dice.choice(PARALLELISM)
+    def rescale(self, dice: random.Random) -> int:
+        """Give a source another number of readers, and return 1."""
+        self._give(dice.choice(self._names), dice.choice(PARALLELISM))
+        return 1
+
+    def rescale_all(self, dice: random.Random) -> int:
+        """Give all sources other numbers of readers at about one time, and return how many."""
+        choices = [dice.choice(PARALLELISM) for _ in self._names]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(self._give, self._names, choices))
+        return len(choices)
+
+    def _give(self, name: str, parallelism: int) -> None:
         patch = json.dumps({"spec": {"parallelism": parallelism}})
         self._plane.kubectl("patch", f"bsrc/{name}", "--type=merge", "-p", patch)
 
