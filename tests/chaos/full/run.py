@@ -44,6 +44,7 @@ def run(stack: Stack, seed: int, *, count: int, program: Path, tell: Tell) -> Ou
     """
     began = time.monotonic()
     verdict, stuck, given_up = dict(NOTHING), [], None
+    stack.user_actions.clear()
     try:
         stack.resume_load()
         if seed % _BATCH_EVERY == 0:
@@ -64,7 +65,7 @@ def run(stack: Stack, seed: int, *, count: int, program: Path, tell: Tell) -> Ou
         is_stuck=bool(stuck),
         seconds=time.monotonic() - began,
         failures=tuple(stuck),
-        user_actions=(),
+        user_actions=tuple(stack.user_actions),
         given_up=given_up,
     )
 

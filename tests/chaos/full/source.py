@@ -125,6 +125,19 @@ class Source:
             condition.get("reason") == "Finished" for condition in self.status.get("conditions", [])
         )
 
+    @property
+    def has_unreadable_state(self) -> bool:
+        """Whether the resource says that someone has to restore or delete the operator's state."""
+        return any(
+            condition.get("reason") == "StateCorrupt" and condition.get("status") == "True"
+            for condition in self.status.get("conditions", [])
+        )
+
+    def delete_state(self) -> None:
+        """Delete the operator's state, as the condition says."""
+        name = f"{self.name}-enumerator"
+        self._cluster.control_plane.kubectl("delete", "configmap", name, "--ignore-not-found")
+
     def apply(self) -> None:
         """Apply the resource as it is to be now."""
         manifest: dict[str, Any] = yaml.safe_load(

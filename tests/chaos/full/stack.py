@@ -61,6 +61,8 @@ _FAST: Final = {"RESYNC_SECONDS": "5", "SAVE_INTERVAL_SECONDS": "1"}
 _START: Final = 1500.0
 _PART: Final = 240.0
 """Seconds that a part may take to start again."""
+_LOOK_EVERY: Final = 10.0
+"""Seconds between two looks of the user at the conditions."""
 _ATTEMPTS: Final = 3
 _RATE: Final = 60
 _PREFILL: Final = 200
@@ -104,6 +106,9 @@ class Stack:
         self.undos: list[tuple[float, Undo]] = []
         """Of faults that last, and when they are due."""
         self.tell: Callable[[str], None] = lambda _: None
+        self.user_actions: list[str] = []
+        """What had to be decided since this was emptied."""
+        self._next_look = 0.0
         self.counted = 0
         """Records that earlier schedules have counted already."""
 
@@ -182,6 +187,19 @@ class Stack:
                 # such as an edit while the API server is down: once more, later
                 self.tell(f"undo later: {str(error)[:200]}")
                 self.undos.append((now + 2, entry[1]))
+        if now >= self._next_look and self.is_operator_up and not self.is_api_down:
+            self._next_look = now + _LOOK_EVERY
+            with contextlib.suppress(TestbedError):
+                self._do_as_told()
+
+    def _do_as_told(self) -> None:
+        """Delete the states that the conditions ask the user to delete."""
+        for source in self.sources:
+            if source.has_unreadable_state:
+                action = f"state of {source.name} deleted: it could not be read"
+                self.tell(action)
+                self.user_actions.append(action)
+                source.delete_state()
 
     def steady(self, *names: str) -> contextlib.AbstractContextManager[None]:
         """Wait until no node of some clusters is disturbed, and keep it so."""
