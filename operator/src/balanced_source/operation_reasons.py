@@ -153,7 +153,8 @@ APPLICATION_RESTARTING: Final = (
     ReasonKind.OPERATION,
     (
         "The driver failed, and the Spark operator restarts it. The message has the cause, such"
-        " as OOMKilled, or the sentence with which the packaged application ended."
+        " as OOMKilled, or the sentence with which the packaged application ended. After two"
+        " failures in a row it stays until the application has run for 10 minutes."
     ),
     "Do what the message says. If it names no cause, see the driver's log.",
 )
@@ -171,7 +172,8 @@ APPLICATION_FAILED: Final = (
     ReasonKind.OPERATION,
     (
         "The application failed. It is kept with its log for a while and then started again. The"
-        " message has the sentence with which the packaged application ended."
+        " message has the sentence with which the packaged application ended. After two failures"
+        " in a row it stays until an application has run for 10 minutes."
     ),
     "Do what the message says. If it names no cause, see the driver's log.",
 )

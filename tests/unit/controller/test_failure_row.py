@@ -1,5 +1,6 @@
 """Failures in a row: of the same settings, until an application runs or the user starts again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -21,13 +22,16 @@ def failed(failures: int, reason: str = "ApplicationFailed") -> Decision:
     return Decision(state=ApplicationState.FAILED, failures=failures, problem=problem)
 
 
-def there(before: int = 0, *, ran: float | None = None) -> list[dict[str, Any]]:
+def there(before: int = 0, *, ran: float | None = None, attempts: int = 1) -> list[dict[str, Any]]:
     """An application after so many failures, whose driver was submitted so many seconds ago."""
     application = spark_application()
     application["metadata"]["annotations"][FAILURES_ANNOTATION] = str(before)
     if ran is not None:
         submitted = datetime.fromtimestamp(NOW - ran, UTC).isoformat()
-        application["status"] = {"lastSubmissionAttemptTime": submitted}
+        application["status"] = {
+            "lastSubmissionAttemptTime": submitted,
+            "executionAttempts": attempts,
+        }
     return [application]
 
 
@@ -74,3 +78,62 @@ def test_an_operator_that_starts_continues_to_count() -> None:
     assert after((PENDING, there(5), "a")) == 5
     assert after((PENDING, [], "a")) == 0
     assert after((failed(7), there(5), "a")) == 7
+
+
+def retried(attempts: int, cause: str = "out of memory") -> Decision:
+    """What is decided while the Spark operator is about to start the driver again."""
+    problem = Problem(reason="ApplicationRestarting", message=cause)
+    return Decision(state=ApplicationState.STOPPING, failures=attempts, problem=problem)
+
+
+def test_restarts_by_the_spark_operator_count_since_the_last_long_run() -> None:
+    """Kubeflow's operator counts the attempts of an application over months."""
+    stable = (RUNNING, there(ran=700, attempts=7), "a")
+    failing = [(retried(number), there(ran=5, attempts=number), "a") for number in (7, 8, 9)]
+
+    assert after(stable) == 0
+    assert after(stable, failing[0]) == 1, "the one that ran for long has failed"
+    assert after(stable, *failing) == 3
+    assert after(stable, *failing, (RUNNING, there(ran=30, attempts=10), "a")) == 3
+    assert after(stable, *failing, (RUNNING, there(ran=600, attempts=10), "a")) == 0
+    assert after(*failing) == 9, "this operator has not seen it run"
+
+
+def test_a_count_that_begins_again_after_a_long_run_is_followed() -> None:
+    """That of Apache's operator does."""
+    stable = (RUNNING, there(ran=700, attempts=7), "a")
+    failing = [(retried(number), there(ran=5, attempts=number), "a") for number in (1, 2, 3)]
+
+    assert after(stable, *failing) == 3
+
+
+def relapse(*looks: tuple[Decision, list[dict[str, Any]], str]) -> Problem | None:
+    row = FailureRow()
+    for decision, applications, settings in looks:
+        row = row.looked(decision, applications, settings=settings, now=NOW)
+    return row.relapse(replace(looks[-1][0], name="orders-1"))
+
+
+def test_what_runs_after_two_failures_is_not_taken_for_healthy_yet() -> None:
+    failing = (retried(2), there(ran=5, attempts=2), "a")
+    runs = (RUNNING, there(ran=30, attempts=3), "a")
+
+    found = relapse(failing, runs)
+
+    assert found is not None
+    assert found.reason == "ApplicationRestarting"
+    assert "SparkApplication orders-1 is started again after 2 failures in a row" in found.message
+    assert "until it has run for 10 minutes. The last failure: out of memory" in found.message
+    assert relapse(failing) is None, "the failure itself is said"
+    assert relapse((retried(1), there(ran=5), "a"), runs) is None, "one crash happens"
+    assert relapse(failing, (RUNNING, there(ran=600, attempts=3), "a")) is None
+    assert relapse(failing, (RUNNING, there(ran=5), "b")) is None, "mended"
+
+
+def test_an_operator_that_starts_does_not_know_why_it_failed() -> None:
+    found = relapse((RUNNING, there(3, ran=30), "a"))
+
+    assert found is not None
+    assert found.reason == "ApplicationFailed"
+    assert "after 3 failures in a row" in found.message
+    assert "see the events of this BalancedSource" in found.message

@@ -1,5 +1,6 @@
 """Whatever keeps applications from reading for long is a condition that stays, with an event."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from balanced_source_operator.resources.kinds import (
@@ -39,6 +40,53 @@ def test_without_a_working_spark_operator_the_source_stays_degraded() -> None:
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
         await story.until(lambda: condition(story, "Degraded")[0] == "False", "all to be well")
+
+    played(play)
+
+
+def attempt(story: Story, state: str, number: int, *, submitted: float) -> None:
+    """Let the Spark operator say what an attempt to run the driver does."""
+    stamp = datetime.fromtimestamp(submitted, UTC).isoformat()
+    status = {
+        "applicationState": {"state": state, "errorMessage": "out of memory"},
+        "executionAttempts": number,
+        "lastSubmissionAttemptTime": stamp,
+    }
+    story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"status": status})
+
+
+async def read_on(story: Story, seconds: float) -> None:
+    """Let time pass while the driver reads and reports."""
+    for _ in range(round(seconds / 30)):
+        story.driver.batch()
+        await pass_time(story, 30)
+
+
+def test_a_driver_that_fails_every_few_minutes_degrades_the_source_without_a_gap() -> None:
+    """The Spark operator starts it again by itself, and between two failures it reads."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await story.launched()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+        attempt(story, "RUNNING", 1, submitted=clock())
+        await read_on(story, 690)
+        for number in (1, 2, 3):
+            attempt(story, "FAILING", number, submitted=clock() - 120)
+            await pass_time(story, 10)
+            assert condition(story, "Degraded") == ("True", "ApplicationRestarting")
+            attempt(story, "RUNNING", number + 1, submitted=clock())
+            await read_on(story, 120)
+            is_row = number > 1
+            assert condition(story, "Degraded")[0] == str(is_row), "one crash happens"
+        message = next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert "started again after 3 failures in a row" in message
+        assert "out of memory" in message, "the cause stays"
+        assert "Ready" in {c["type"] for c in story.status["conditions"] if c["status"] == "True"}
+
+        await read_on(story, 600)
+        assert condition(story, "Degraded")[0] == "False"
 
     played(play)
 

@@ -16,6 +16,7 @@ from balanced_source.api import Problem
 from balanced_source.backoff import backoff
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
+    FAILED_ATTEMPT,
     RETRIED,
     ApplicationState,
     annotation,
@@ -403,6 +404,7 @@ def _passing(
         else Reason.APPLICATION_STOPPING,
         message=message,
         problem=found,
+        failures=failures_of(application) if word in FAILED_ATTEMPT else 0,
         # A living driver may be past the deadline: then a change of its pod is what comes next.
         look_again=max(1.0, left) if left > 0 else None,
     )

@@ -42,7 +42,10 @@ KUBEFLOW_STATES: Final = {
 """Kubeflow's states; SUBMISSION_FAILED is retried by its operator before it becomes FAILED."""
 
 
-RETRIED: Final = frozenset({"FAILING", "PENDING_RERUN", "SUBMISSION_FAILED"})
+FAILED_ATTEMPT: Final = frozenset({"FAILING", "PENDING_RERUN"})
+"""Kubeflow's states of an application whose driver has run and failed, before the next attempt."""
+
+RETRIED: Final = FAILED_ATTEMPT | {"SUBMISSION_FAILED"}
 """Kubeflow's states of an application that its operator starts again after a pause."""
 
 STABLE_AFTER: Final = 600.0
@@ -58,7 +61,12 @@ def failures_of(application: Manifest) -> int:
     started, ended = status.get("lastSubmissionAttemptTime"), status.get("terminationTime")
     if started and ended and timestamp(ended) - timestamp(started) >= STABLE_AFTER:
         return 1
-    return failures_before(application) + max(1, int(status.get("executionAttempts") or 1))
+    return failures_before(application) + attempts_of(application)
+
+
+def attempts_of(application: Manifest) -> int:
+    """Return how many times a Spark operator has started an application, at least once."""
+    return max(1, int(application.get("status", {}).get("executionAttempts") or 1))
 
 
 def is_young(application: Manifest, now: float) -> bool:

@@ -100,6 +100,8 @@ class Decision:
         reason: CamelCase word for a condition; empty if all is well.
         message: a sentence that goes with it.
         problem: what is wrong with the application; None if nothing is.
+        relapse: what is to be said of an application that starts or runs after failures in a row;
+            None for nothing. It does not make the application less fit for work.
         failures: failures in a row until now; a new application remembers them.
         look_again: seconds after which a deadline passes; None if none is near.
         pending: what a restart of a running application waits for; None if none is needed.
@@ -117,6 +119,7 @@ class Decision:
     reason: str = ""
     message: str = ""
     problem: Problem | None = None
+    relapse: Problem | None = None
     failures: int = 0
     look_again: float | None = None
     pending: Problem | None = None

@@ -1,16 +1,26 @@
 """How often applications of a host have failed in a row, with the same settings."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
+from balanced_source.api import Problem
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
+    STABLE_AFTER,
     ApplicationState,
+    attempts_of,
     failures_before,
     is_young,
 )
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.kube.port import Manifest
+
+SHOWN_FROM: Final = 2
+"""Failures in a row from which an application that runs again is not taken for healthy: one crash
+happens, and the next start mends it."""
+
+_STARTS_OR_RUNS: Final = frozenset({ApplicationState.PENDING, ApplicationState.RUNNING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +31,16 @@ class FailureRow:
         count: failures in a row.
         settings: that the applications were made from; empty before the first look.
         is_over: whether the limit is reached, so that only the user starts another application.
+        settled: uid → number of the attempt that was last seen to have run for `STABLE_AFTER`.
+            Kubeflow's operator counts the attempts of an application over months.
+        last: the newest failure; None if no look has seen one.
     """
 
     count: int = 0
     settings: str = ""
     is_over: bool = False
+    settled: Mapping[str, int] = field(default_factory=dict)
+    last: Problem | None = None
 
     def looked(
         self, decision: Decision, applications: Sequence[Manifest], *, settings: str, now: float
@@ -51,8 +66,54 @@ class FailureRow:
         is_stable = decision.state is ApplicationState.RUNNING and not any(
             is_young(application, now) for application in applications
         )
+        count = 0 if is_stable else max(self._failures(decision, applications), before)
+        last = problem if decision.failures else self.last
         return FailureRow(
-            count=0 if is_stable else max(decision.failures, before),
+            count=count,
             settings=settings,
             is_over=problem is not None and problem.reason == Reason.RESTART_LIMIT_REACHED,
+            settled=self._settled(applications, is_stable=is_stable),
+            last=last if count and not is_new else problem if decision.failures else None,
         )
+
+    def relapse(self, decision: Decision) -> Problem | None:
+        """Return what is wrong with an application that starts or runs after failures in a row.
+
+        Without this, the condition of one that fails every few minutes would go and come back, and
+        an alert that waits would never fire. None if it has failed less than `SHOWN_FROM` times.
+        """
+        if self.count < SHOWN_FROM or decision.state not in _STARTS_OR_RUNS:
+            return None
+        last = self.last or Problem(
+            reason=Reason.APPLICATION_FAILED, message="see the events of this BalancedSource"
+        )
+        message = (
+            f"SparkApplication {decision.name} is started again after {self.count} failures in a"
+            f" row. This stays until it has run for {STABLE_AFTER / 60:.0f} minutes. The last"
+            f" failure: {last.message}"
+        )
+        return replace(last, message=message)
+
+    def _failures(self, decision: Decision, applications: Sequence[Manifest]) -> int:
+        """Failures in a row, as far as the applications tell; those before a long run are over."""
+        for application in applications:
+            settled = self.settled.get(_uid(application))
+            if settled is not None and decision.failures:
+                # The attempt that ran for long has failed, too.
+                return max(1, attempts_of(application) - settled + 1)
+        return decision.failures
+
+    def _settled(self, applications: Sequence[Manifest], *, is_stable: bool) -> Mapping[str, int]:
+        attempts = {_uid(one): attempts_of(one) for one in applications}
+        if is_stable:
+            return attempts
+        # Apache's operator begins to count again after a long run.
+        return {
+            uid: min(self.settled[uid], number)
+            for uid, number in attempts.items()
+            if uid in self.settled
+        }
+
+
+def _uid(application: Manifest) -> str:
+    return str(application["metadata"].get("uid", ""))

@@ -33,9 +33,8 @@ def degradations_of(facts: Facts) -> list[Problem]:
         advice = "nothing is assigned to them until they register: see the log of the driver's pod"
         found.append(Problem(reason=Reason.READERS_MISSING, message=f"{missing.message}; {advice}"))
     decisions = [facts.application, *facts.hosts.values()]
-    found += dict.fromkeys(
-        decision.problem for decision in decisions if decision.problem is not None
-    )
+    wrong = (decision.problem or decision.relapse for decision in decisions)
+    found += dict.fromkeys(problem for problem in wrong if problem is not None)
     return sorted(found, key=lambda problem: severity(problem.reason))
 
 

@@ -51,7 +51,7 @@ def as_kubeflow(application: Mapping[str, Any]) -> Mapping[str, Any]:
             "state": word,
             "errorMessage": _cause(history) if word != "RUNNING" else "",
         },
-        "executionAttempts": _attempts(status),
+        "executionAttempts": _attempts(status, is_next_counted=word == "PENDING_RERUN"),
     }
     if started := [state for state in history if state.get("currentStateSummary") in _STARTED]:
         translated["lastSubmissionAttemptTime"] = started[-1].get("lastTransitionTime")
@@ -89,7 +89,10 @@ def _cause(history: list[Mapping[str, Any]]) -> str:
     return str(failures[-1].get("message") or "") if failures else ""
 
 
-def _attempts(status: Mapping[str, Any]) -> int:
-    """Attempts in a row without a long run between them: its counter starts again after one."""
+def _attempts(status: Mapping[str, Any], *, is_next_counted: bool) -> int:
+    """Attempts in a row without a long run between them: its counter starts again after one.
+
+    Kubeflow's operator counts an attempt when it starts, Apache's when it is scheduled.
+    """
     info = (status.get("currentAttemptSummary") or {}).get("attemptInfo") or {}
-    return 1 + int(info.get("restartCounter") or 0)
+    return max(1, int(info.get("restartCounter") or 0) + (not is_next_counted))

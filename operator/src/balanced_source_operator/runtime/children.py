@@ -165,7 +165,7 @@ class Children:
         self._row = self._row.looked(
             decision, self._applications, settings=settings, now=time.time()
         )
-        decision = replace(decision, failures=self._row.count)
+        decision = replace(decision, failures=self._row.count, relapse=self._row.relapse(decision))
         self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
