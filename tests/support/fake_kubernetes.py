@@ -38,6 +38,7 @@ from balanced_source_operator.resources.kinds import (
     SERVICE_ACCOUNT,
     ResourceKind,
 )
+from support import virtual_time
 from support.manifests import applied, merged
 
 BUILT_IN: Final = (
@@ -59,7 +60,11 @@ operator, here a test."""
 _DATA_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
 
 COLLECTION_DELAY: Final = 0.1
-"""Seconds until the garbage collector looks at an object that was written."""
+"""Seconds of virtual time until the garbage collector looks at an object that was written.
+
+In real time it looks at once: how far a test has come after these seconds depends on the machine,
+and a test whose objects have no owner must fail always, not only if it is slow.
+"""
 
 Key: TypeAlias = tuple[ResourceKind, str, str]
 T = TypeVar("T")
@@ -254,7 +259,8 @@ class FakeKubernetes:
         self.objects[key] = manifest
         self._tell(key[0], event, manifest)
         if manifest["metadata"].get("ownerReferences"):
-            asyncio.get_running_loop().call_later(COLLECTION_DELAY, self._collect, key)
+            delay = COLLECTION_DELAY if virtual_time.is_running() else 0.0
+            asyncio.get_running_loop().call_later(delay, self._collect, key)
 
     def _collect(self, key: Key) -> None:
         """The garbage collector looks at an object: does any of its owners live?"""

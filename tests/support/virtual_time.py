@@ -22,6 +22,11 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         return runner.run(main)
 
 
+def is_running() -> bool:
+    """Whether the time of the running loop is virtual."""
+    return bool(getattr(asyncio.get_running_loop(), "looptime_on", False))
+
+
 def clock() -> float:
     """Seconds since the epoch on the running loop."""
     return EPOCH + asyncio.get_running_loop().time()

@@ -1,5 +1,6 @@
 """One document of the operator: compare-and-swap, repair, and parts for what does not fit."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,10 +8,10 @@ import pytest
 from balanced_source.documents.parts import Content
 from balanced_source.errors import CorruptDocumentError, StateConflictError
 from balanced_source_operator.kube.port import KubernetesError
-from balanced_source_operator.resources.kinds import CONFIG_MAP
+from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.runtime.documents import DocumentWriter
 from balanced_source_operator.runtime.ownership import ForeignObjectError
-from support.builders import identity
+from support.builders import UID, identity
 from support.fake_kubernetes import FakeKubernetes, Fault
 from support.small_parts import shrink_limits
 
@@ -30,6 +31,9 @@ class Scene:
 
     def __init__(self) -> None:
         self.server = FakeKubernetes()
+        # Without its owner the garbage collector would delete each document.
+        source = {"metadata": {"name": "orders", "namespace": "default", "uid": UID}}
+        self.server.add(BALANCED_SOURCE, source)
         self.client = self.server.client()
         self.writer = self.other()
 
@@ -56,7 +60,8 @@ class Scene:
 
     def parts(self) -> dict[str, bool]:
         """Parts that exist → whether they hold something."""
-        names = [name for (_, _, name) in self.server.objects if name != NAME]
+        maps = [name for (kind, _, name) in self.server.objects if kind == CONFIG_MAP]
+        names = [name for name in maps if name != NAME]
         return {name: bool(self.seen(name).get("binaryData")) for name in names}
 
 
@@ -273,3 +278,17 @@ async def test_a_part_of_someone_else_is_left_alone(scene: Scene) -> None:
 
     with pytest.raises(ForeignObjectError, match=f"ConfigMap {NAME}-0 exists"):
         await scene.writer.swap(LARGE["a"])
+
+
+async def test_a_document_without_its_source_is_collected_however_fast_the_machine_is(
+    scene: Scene,
+) -> None:
+    """Of the fake: in real time no test may depend on the time until the collector looks."""
+    await scene.writer.swap("of a source that lives")
+    await asyncio.sleep(0)
+    assert scene.seen(NAME) is not None
+
+    scene.server.remove(BALANCED_SOURCE, "default", "orders")
+    await scene.other().swap("of a source that is gone")
+    await asyncio.sleep(0)
+    assert scene.seen(NAME) is None
