@@ -195,7 +195,7 @@ def test_a_problem_of_a_query_that_reads_is_shown_in_its_progress(
         wait_rows(query, sink, 10)
         wait_until(lambda: problems(query.lastProgress), 60, "a problem in the progress")
         assert problems(query.lastProgress)[0].startswith(
-            "topic no-such-topic does not exist on cluster kafka"
+            f"topic no-such-topic does not exist on the cluster at {kafka.bootstrap}"
         )
         kafka.admin.create_topic("no-such-topic")
         kafka.admin.produce("no-such-topic", [b"y"])

@@ -77,9 +77,9 @@ def test_a_topic_that_does_not_exist_any_more_was_not_created_again() -> None:
 @pytest.mark.parametrize(("topic_id", "named"), [("id7", "topic t (id id7)"), (None, "topic t ")])
 def test_a_topic_is_named_with_its_id_where_that_is_known(topic_id: Any, named: str) -> None:
     texts = [
-        topic_unread("c", "t", topic_id, GAPS, exists=True),
-        topic_unread("c", "t", topic_id, GAPS, exists=False),
-        topic_begun_late("c", "t", topic_id, GAPS),
+        topic_unread("cluster c", "t", topic_id, GAPS, exists=True),
+        topic_unread("cluster c", "t", topic_id, GAPS, exists=False),
+        topic_begun_late("cluster c", "t", topic_id, GAPS),
     ]
 
     assert all(named in text for text in texts)

@@ -71,6 +71,7 @@ class SharedClients:
         is_read_committed = is_committed(config)
         key = (
             cluster.name,
+            cluster.is_named,  # its errors have it in words
             is_read_committed,
             has_statistics,
             # With the values of Secrets: no one gets a client that has someone else's credentials.
@@ -82,6 +83,7 @@ class SharedClients:
                 client = self._clients[key] = ClusterClient(
                     cluster.name,
                     config,
+                    title=cluster.title,
                     is_read_committed=is_read_committed,
                     has_statistics=has_statistics,
                 )
@@ -151,7 +153,10 @@ class KafkaAdmin:
             raise refusal
         refused = refusal.refused if refusal is not None else frozenset[str]()
         selected = call.subscriber.select(
-            call.scope, {n: t.partitions for n, t in topics.items()}, refused
+            call.scope,
+            {n: t.partitions for n, t in topics.items()},
+            refused,
+            title=call.cluster.title,
         )
         return replace(
             selected,
@@ -173,7 +178,9 @@ class KafkaAdmin:
             s for s in asked if s.topic in topics and s.partition in topics[s.topic].partitions
         ]
         ids = {name: topic.topic_id for name, topic in topics.items()}
-        starts = resolve_start(call.starting_offsets, existing, client, ids)
+        starts = resolve_start(
+            call.starting_offsets, existing, client, ids, title=call.cluster.title
+        )
         stops = (
             resolve_stop(call.stopping_offsets, existing, client)
             if call.stopping_offsets
@@ -181,7 +188,7 @@ class KafkaAdmin:
         )
         if silent := sorted(set(existing) - (starts.keys() & stops.keys())):
             # Left out, they would count as found later, and start elsewhere.
-            raise unanswered(call.scope, silent)
+            raise unanswered(call.scope, silent, title=call.cluster.title)
         return tuple(
             KafkaPartitionSplit(
                 cluster=s.cluster,

@@ -59,6 +59,7 @@ class ClusterClient:
     Args:
         cluster: name, for errors.
         config: of librdkafka.
+        title: what messages call the cluster, if not by its name.
         is_read_committed: whether records of open transactions are not there yet.
         has_statistics: whether someone looks at `statistics`. If not, none are made: 60 MB a day.
     """
@@ -68,6 +69,7 @@ class ClusterClient:
         cluster: str,
         config: Mapping[str, Any],
         *,
+        title: str = "",
         is_read_committed: bool = True,
         has_statistics: bool = False,
     ) -> None:
@@ -76,7 +78,7 @@ class ClusterClient:
             IsolationLevel.READ_COMMITTED if is_read_committed else IsolationLevel.READ_UNCOMMITTED
         )
         self._notes = ClientNotes()
-        self._errors = ClientErrors(cluster, config, self._notes)
+        self._errors = ClientErrors(cluster, config, self._notes, title=title)
         try:
             settings: dict[str, Any] = {
                 "statistics.interval.ms": INTERVAL_MS,
@@ -172,7 +174,7 @@ class ClusterClient:
         """
         answers = self._answers(_times(millis))
         if silent := sorted(millis.keys() - answers.keys()):
-            raise unanswered(self._cluster, silent)
+            raise unanswered(self._cluster, silent, title=self._errors.title)
         return {s: offset for s, offset in answers.items() if offset >= 0}
 
     def records_from(self, millis: Mapping[SplitId, int]) -> dict[SplitId, RecordTime | None]:

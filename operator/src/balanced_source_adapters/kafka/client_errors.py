@@ -11,8 +11,9 @@ from confluent_kafka import KafkaError, KafkaException
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.connectors.kafka.titles import at_servers, titled
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source.names import first_of, separated, split_name
+from balanced_source.names import first_of, split_name
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
@@ -119,13 +120,18 @@ class ClientErrors:
         cluster: name.
         config: of librdkafka; its secrets appear in no text.
         notes: what the client has told in passing.
+        title: what messages call the cluster, if not by its name.
 
     Attributes:
+        title: what messages call the cluster.
         admin: the client of the library; None until it is made.
     """
 
-    def __init__(self, cluster: str, config: Mapping[str, Any], notes: ClientNotes) -> None:
+    def __init__(
+        self, cluster: str, config: Mapping[str, Any], notes: ClientNotes, *, title: str = ""
+    ) -> None:
         self._cluster = cluster
+        self.title = title or titled(cluster)
         self._config = config
         self._notes = notes
         self.admin: Any = None
@@ -152,7 +158,11 @@ class ClientErrors:
         if not answers and error.code() in _UNREACHABLE:
             return self.translated(KafkaException(error))
         return self._refusal(error, answers) or unanswered(
-            self._cluster, sorted(listed.errors), why=self._text(error), answers=answers
+            self._cluster,
+            sorted(listed.errors),
+            title=self.title,
+            why=self._text(error),
+            answers=answers,
         )
 
     def translated(self, raised: KafkaException) -> DiscoveryError:
@@ -171,7 +181,7 @@ class ClientErrors:
         why = self._text(complaint or error)
         hint = _PROTOCOL if _may_speak_another(error, complaint) else ""
         return TransientDiscoveryError(
-            f"cluster {self._cluster}{self._at()} does not answer ({why}): check {ADDRESSES} and"
+            f"{self.title}{self._at()} does not answer ({why}): check {ADDRESSES} and"
             f" the network{hint}; trying again",
             scope=self._cluster,
             reason=Reason.CLUSTER_UNREACHABLE,
@@ -179,8 +189,8 @@ class ClientErrors:
 
     def _at(self) -> str:
         """Where the client looks for the cluster: what people mistype."""
-        servers = separated(str(self._config.get("bootstrap.servers", "")))
-        return f" at {first_of(servers, _SHOWN)}" if servers else ""
+        where = at_servers(str(self._config.get("bootstrap.servers", "")))
+        return "" if self.title.endswith(where) else where
 
     def _refusal(
         self, error: KafkaError, answers: Mapping[SplitId, int] = MappingProxyType({})
@@ -190,13 +200,13 @@ class ClientErrors:
         reason, advice = refusal
         advice = _of_handshake(error) or advice
         why = _mechanism(error) or f"{self._text(error)}{_suggestion(error)}: {advice}"
-        message = f"cluster {self._cluster}: {why}"
+        message = f"{self.title}: {why}"
         return RefusedDiscoveryError(message, scope=self._cluster, reason=reason, answers=answers)
 
     def refused_topics(self, topics: Collection[str], error: KafkaError) -> str:
         """Return the message about topics that the cluster refuses."""
         return (
-            f"cluster {self._cluster} refuses topic {first_of(sorted(topics), _SHOWN)}"
+            f"{self.title} refuses topic {first_of(sorted(topics), _SHOWN)}"
             f" ({self._text(error)}): grant the user Describe and Read on it, or take it out of the"
             " subscription. Other topics are read meanwhile"
         )
@@ -248,6 +258,7 @@ def unanswered(
     cluster: str,
     split_ids: Sequence[SplitId],
     *,
+    title: str = "",
     why: str = "",
     answers: Mapping[SplitId, int] = MappingProxyType({}),
 ) -> TransientDiscoveryError:
@@ -255,8 +266,8 @@ def unanswered(
     first = split_name(split_ids[0][1:])
     because = f" ({why})" if why else ""
     return TransientDiscoveryError(
-        f"cluster {cluster}: {len(split_ids)} partitions, e.g. {first}, have no leader that"
-        f" answers{because}: check that all brokers are up; trying again",
+        f"{title or titled(cluster)}: {len(split_ids)} partitions, e.g. {first}, have no leader"
+        f" that answers{because}: check that all brokers are up; trying again",
         scope=cluster,
         reason=KafkaReason.NO_LEADER,
         answers=answers,

@@ -144,7 +144,7 @@ class TopicRequests:
         """The client library cannot handle negative numbers: it uses them for "no partition"."""
         if numbers and min(numbers) < 0:
             raise TransientDiscoveryError(
-                f"cluster {self._cluster} lists partition {min(numbers)} of topic {shown(topic)},"
+                f"{self._errors.title} lists partition {min(numbers)} of topic {shown(topic)},"
                 f" which cannot exist. Check that {ADDRESSES} are those of Kafka brokers of a"
                 " supported version; trying again",
                 scope=self._cluster,

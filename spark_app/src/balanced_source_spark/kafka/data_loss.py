@@ -158,7 +158,8 @@ class LossProblems:
             del self._reported[key]
         for key, split_ids in gone.items():
             if self._reported.get(key) is not policy:
-                self._report(key, self._gaps(base, seen, split_ids), policy)
+                gaps = self._gaps(base, seen, split_ids)
+                self._report(key, gaps, policy, title=settings.title(key[1]))
         # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
@@ -179,9 +180,12 @@ class LossProblems:
             for s in split_ids
         ]
 
-    def _report(self, key: tuple[str, str, str], gaps: list[Gap], policy: OnDataLoss) -> None:
+    def _report(
+        self, key: tuple[str, str, str], gaps: list[Gap], policy: OnDataLoss, *, title: str
+    ) -> None:
         kind, cluster, topic = key
-        self._problems.set_problem(key, _MAKERS[kind](cluster, topic, gaps, policy))
+        problem = _MAKERS[kind](cluster, topic, gaps, policy, title=title)
+        self._problems.set_problem(key, problem)
         self._reported[key] = policy
         # Where a log was cut the records that are there now are read: nothing is skipped.
         if policy is OnDataLoss.CONTINUE and kind != "truncated":

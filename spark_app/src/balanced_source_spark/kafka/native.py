@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from balanced_source.connectors.kafka import KafkaSplitId
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.host import SplitRange
 from balanced_source_adapters.kafka.config import without_secrets
 from balanced_source_spark.kafka.pool import Pool
@@ -69,18 +70,27 @@ def read_ranges(
             _tell(settings, reader)
     except module.NativeLogRewritten as error:
         text, topic, partition, offset = error.args
+        text = _worded(text, settings)
         raise LogRewrittenError(text, key=(topic, partition), offset=offset) from None
     except module.NativeOffsetsLost as error:
-        raise OffsetsLostError(str(error)) from None
+        raise OffsetsLostError(_worded(str(error), settings)) from None
     except module.NativeReadStalled as error:
-        raise ReadStalledError(str(error)) from None
+        raise ReadStalledError(_worded(str(error), settings)) from None
     except module.NativeReadError as error:
         # The interrupt closes the reader, which then fails with an error that says nothing.
         if settings.interrupt.is_set:
-            raise ReadStalledError(
-                f"cluster {settings.cluster}: the read was interrupted"
-            ) from None
-        raise ReadRefusedError(without_secrets(str(error), settings.config)) from None
+            raise ReadStalledError(f"{settings.where}: the read was interrupted") from None
+        text = without_secrets(str(error), settings.config)
+        raise ReadRefusedError(_worded(text, settings)) from None
+
+
+def _worded(text: str, settings: RangeReaderSettings) -> str:
+    """Return an error of the native reader, which begins with the cluster's name, with its title.
+
+    The compiled module knows the name alone, which it writes into the rows.
+    """
+    named = titled(settings.cluster)
+    return f"{settings.where}{text.removeprefix(named)}" if text.startswith(named) else text
 
 
 def _tell(settings: RangeReaderSettings, reader: Any) -> None:

@@ -99,7 +99,8 @@ class OpenTransactions:
         now, before = self._clock(), self._still.get(cluster.name, {})
         known = {s: _still(before.get(s), ends[s].end, now) for s in at_end(marks, ends)}
         self._still[cluster.name] = known = self._looked(cluster, known, now)
-        self._report(cluster.name, {s: it for s, it in known.items() if _lasts(it, now)})
+        held = {s: it for s, it in known.items() if _lasts(it, now)}
+        self._report(cluster.name, held, cluster.title)
 
     def keep(self, clusters: Iterable[str]) -> None:
         """Forget the problems of all clusters but these, which are read.
@@ -131,9 +132,9 @@ class OpenTransactions:
             **{s: _seen(known[s], marks[s], now) for s in asked if marks.get(s) is not None},
         }
 
-    def _report(self, cluster: str, held: Mapping[SplitId, _Still]) -> None:
+    def _report(self, cluster: str, held: Mapping[SplitId, _Still], title: str = "") -> None:
         if held:
-            self._set_problem(("transactions", cluster), _problem(cluster, held))
+            self._set_problem(("transactions", cluster), _problem(cluster, held, title))
             self._reported.add(cluster)
         elif cluster in self._reported:
             self._set_problem(("transactions", cluster), None)
@@ -157,7 +158,7 @@ def _lasts(it: _Still, now: float) -> bool:
     return it.open_since is not None and now - it.open_since >= PATIENCE
 
 
-def _problem(cluster: str, held: Mapping[SplitId, _Still]) -> Problem:
+def _problem(cluster: str, held: Mapping[SplitId, _Still], title: str) -> Problem:
     """Return the problem of a cluster.
 
     Its words do not change while the same partitions wait at the same offsets: each change would be
@@ -170,7 +171,7 @@ def _problem(cluster: str, held: Mapping[SplitId, _Still]) -> Problem:
         reason=KafkaReason.OPEN_TRANSACTION,
         scope=cluster,
         message=(
-            f"cluster {cluster}: an open transaction has held up reading for more than"
+            f"{title}: an open transaction has held up reading for more than"
             f" {PATIENCE:.0f} seconds at {', '.join(first)}{more}. Records behind these offsets are"
             " not counted as lag. If no producer is still at work on a long transaction, it hangs:"
             " find it with kafka-transactions.sh find-hanging --topic"

@@ -80,10 +80,11 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
     servers = bootstrap_servers(options)
     subscriber = _subscriber(options)
     cluster = KafkaCluster(
-        name="kafka",
+        name="kafka",  # in split ids, checkpoints and rows: it never changes
         bootstrap_servers=servers,
         properties=client_properties(options),
         secrets=secret_names(options),
+        is_named=False,
     )
     source = KafkaSource(
         clusters=(cluster,),

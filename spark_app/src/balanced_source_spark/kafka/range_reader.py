@@ -89,9 +89,7 @@ class _RangesInProgress:
             waiting = len(self._ends)
             messages = self._consumer.consume(min(CHUNK, max(left, 1)), WAIT)
             if self._settings.interrupt.is_set:
-                raise ReadStalledError(
-                    f"cluster {self._settings.cluster}: the read was interrupted"
-                )
+                raise ReadStalledError(f"{self._settings.where}: the read was interrupted")
             # Thousands of short-lived objects would make the garbage collector run in each chunk.
             with collector_paused():
                 accepted = self._accepted(messages)
@@ -147,7 +145,7 @@ class _RangesInProgress:
         first = messages[bisect_right(messages, term, run.start, last, key=_epoch)]
         offset = first.offset() or 0
         raise LogRewrittenError(
-            f"cluster {self._settings.cluster}, topic {run.key[0]}, partition {run.key[1]}: the log"
+            f"{self._settings.where}, topic {run.key[0]}, partition {run.key[1]}: the log"
             f" was cut and written again after this micro-batch was planned (offset {offset} is of"
             f" leader epoch {_epoch(first)}, the micro-batch of {term})",
             key=run.key,
@@ -172,16 +170,14 @@ class _RangesInProgress:
                 self._finish(key)
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise OffsetsLostError(
-                f"cluster {self._settings.cluster}, topic {key[0]}, partition {key[1]}: offset"
+                f"{self._settings.where}, topic {key[0]}, partition {key[1]}: offset"
                 f" {self._next.get(key)} does not exist any more ({error.str()}): records were"
                 " deleted before they were read, or the topic was recreated"
             )
         elif code in _UNKNOWN and key[0] not in self._refreshed:
             self._refresh(key[0])
         elif error.fatal() or code in _HOPELESS or code in _UNKNOWN:
-            raise ReadRefusedError(
-                f"cluster {self._settings.cluster}, topic {key[0]}: {error.str()}"
-            )
+            raise ReadRefusedError(f"{self._settings.where}, topic {key[0]}: {error.str()}")
         else:
             self._last_error = error
 
@@ -197,7 +193,7 @@ class _RangesInProgress:
         key, end = next(iter(self._ends.items()))
         why = f": {self._last_error.str()}" if self._last_error is not None else ""
         return (
-            f"cluster {self._settings.cluster}: nothing arrived for {self._settings.stall:.0f} s;"
+            f"{self._settings.where}: nothing arrived for {self._settings.stall:.0f} s;"
             f" waiting for {len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]},"
             f" {self._next[key]} to {end}{why}"
         )

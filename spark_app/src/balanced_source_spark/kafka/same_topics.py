@@ -53,6 +53,7 @@ class SameTopics:
 
     Attributes:
         cluster: its name.
+        title: what messages call it, if not by its name.
         ask: asks for them.
         policy: whether ranges of recreated topics are skipped.
         patience: seconds to wait for a cluster that does not answer.
@@ -63,6 +64,7 @@ class SameTopics:
     cluster: str
     ask: AskIds
     policy: OnDataLoss
+    title: str = ""
     patience: float = STALL
     missing: float = MISSING
     watch: TopicWatch = WATCH
@@ -180,7 +182,14 @@ class SameTopics:
             for topic, pieces in by_topic
         }
         return "; ".join(
-            topic_recreated(self.cluster, topic, listed, self.policy, exists=topic in found).message
+            topic_recreated(
+                self.cluster,
+                topic,
+                listed,
+                self.policy,
+                exists=topic in found,
+                title=self.title,
+            ).message
             for topic, listed in gaps.items()
         )
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from balanced_source.api import SecretReader
 from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.documents.environment import FORMER_ZONE, ZONE
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.kafka.config import client_config
@@ -107,6 +108,7 @@ class RangeReaderSettings:
 
     Attributes:
         cluster: name, a column of the rows.
+        title: what messages call the cluster, if not by its name.
         config: of the consumer.
         columns: of the rows, in this order.
         reader: which reader reads; a consumer that is kept serves the same one again.
@@ -119,6 +121,7 @@ class RangeReaderSettings:
 
     cluster: str
     config: Mapping[str, Any]
+    title: str = ""
     columns: tuple[str, ...] = PLAIN
     reader: int = 0
     stall: float = STALL
@@ -126,6 +129,11 @@ class RangeReaderSettings:
     prefetch: int = PREFETCH
     implementation: str = "auto"
     interrupt: Interrupt = field(default_factory=Interrupt)
+
+    @property
+    def where(self) -> str:
+        """What messages call the cluster."""
+        return self.title or titled(self.cluster)
 
     def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
         """Configuration of the consumer; what the user has set goes first."""

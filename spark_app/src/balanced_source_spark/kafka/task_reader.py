@@ -87,7 +87,10 @@ class KafkaTaskReader:
             return
         admin = task_admin(self.secrets, self.client_id)
         topics = SameTopics(
-            cluster=cluster.name, ask=partial(admin.ask_topic_ids, cluster), policy=policy
+            cluster=cluster.name,
+            title=cluster.title,
+            ask=partial(admin.ask_topic_ids, cluster),
+            policy=policy,
         )
 
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
@@ -104,6 +107,7 @@ class KafkaTaskReader:
     ) -> RangeReaderSettings:
         return RangeReaderSettings(
             cluster=cluster.name,
+            title=cluster.title,
             config=consumer_config(
                 cluster,
                 self.secrets,

@@ -8,6 +8,7 @@ from typing import Any, Final
 from balanced_source.api import Json
 from balanced_source.connectors.kafka.offsets import OffsetsInitializer
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
+from balanced_source.connectors.kafka.titles import titled, untitled
 
 READ_COMMITTED: Final = "read_committed"
 
@@ -45,6 +46,7 @@ class KafkaCluster:
         subscriber: choice of partitions on this cluster; None: that of the source.
         starting_offsets: the same for the start.
         stopping_offsets: the same for the end.
+        is_named: whether the name is the user's; the options of a query give none.
     """
 
     name: str
@@ -54,6 +56,12 @@ class KafkaCluster:
     subscriber: KafkaSubscriber | None = None
     starting_offsets: OffsetsInitializer | None = None
     stopping_offsets: OffsetsInitializer | None = None
+    is_named: bool = True
+
+    @property
+    def title(self) -> str:
+        """What messages call it: a name that the user did not give would mean nothing to them."""
+        return titled(self.name) if self.is_named else untitled(self.bootstrap_servers)
 
     @property
     def is_read_committed(self) -> bool:
@@ -66,6 +74,7 @@ class KafkaCluster:
             "bootstrapServers": self.bootstrap_servers,
             "properties": dict(self.properties),
             "secrets": list(self.secrets),
+            **({} if self.is_named else {"isNamed": False}),
         }
 
     @classmethod
@@ -76,4 +85,5 @@ class KafkaCluster:
             bootstrap_servers=data["bootstrapServers"],
             properties=dict(data["properties"]),
             secrets=tuple(data["secrets"]),
+            is_named=bool(data.get("isNamed", True)),
         )

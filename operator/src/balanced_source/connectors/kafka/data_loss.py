@@ -11,6 +11,7 @@ from typing import Final
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
+from balanced_source.connectors.kafka.titles import titled
 
 SKIPPED_OFFSETS: Final = "skippedOffsets"
 """Number of a driver: offsets that were deleted before they were read, and skipped."""
@@ -98,7 +99,13 @@ def listed(gaps: list[Gap]) -> str:
 
 
 def topic_recreated(
-    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, exists: bool = True
+    cluster: str,
+    topic: str,
+    gaps: list[Gap],
+    policy: OnDataLoss,
+    *,
+    exists: bool = True,
+    title: str = "",
 ) -> Problem:
     """Returns the problem of a topic that was deleted while it was read.
 
@@ -108,6 +115,7 @@ def topic_recreated(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
+        title or titled(cluster),
         f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
         f" {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
@@ -117,7 +125,7 @@ def topic_recreated(
 
 
 def topic_unread(
-    cluster: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool
+    where: str, topic: str, topic_id: str | None, gaps: list[Gap], *, exists: bool
 ) -> str:
     """Returns what may be missing of a topic that was deleted, and created again if it `exists`.
 
@@ -126,13 +134,13 @@ def topic_unread(
     event = _deletion(exists=exists)
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return (
-        f"cluster {cluster}: topic {named} {event}. Records that were not read, if any, are gone:"
+        f"{where}: topic {named} {event}. Records that were not read, if any, are gone:"
         f" {listed(gaps)}"
     )
 
 
 def topic_begun_late(
-    cluster: str,
+    where: str,
     topic: str,
     topic_id: str | None,
     gaps: list[Gap],
@@ -146,38 +154,41 @@ def topic_begun_late(
     named = f"{topic} (id {topic_id})" if topic_id else topic
     begin = "where the history ends" if is_of_history else "at offset 0"
     return (
-        f"cluster {cluster}: new partitions of topic {named} did not begin {begin} when they"
+        f"{where}: new partitions of topic {named} did not begin {begin} when they"
         " were found. Records before that, if any, were deleted before they could be read:"
         f" {listed(gaps)}. If the topic is not older than its subscription, shorten"
         " discovery.interval or lengthen the topic's retention"
     )
 
 
-def topic_of_history_recreated(cluster: str, topic: str, topic_id: str | None) -> str:
+def topic_of_history_recreated(where: str, topic: str, topic_id: str | None) -> str:
     """Returns what may be missing of a topic that is another one than when a history was begun."""
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return (
-        f"cluster {cluster}: topic {named} {_deletion(exists=True)} since the history was begun."
+        f"{where}: topic {named} {_deletion(exists=True)} since the history was begun."
         " Records of the former topic that the history does not have are lost. The new topic is"
         " read from its start (onDataLoss: Continue)"
     )
 
 
-def records_behind_history(cluster: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
+def records_behind_history(where: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
     """Returns which records are gone between the end of a history and the first one of a topic."""
     named = f"{topic} (id {topic_id})" if topic_id else topic
     return (
-        f"cluster {cluster}: topic {named} does not begin where the history ends. Records in"
+        f"{where}: topic {named} does not begin where the history ends. Records in"
         f" between are gone: {listed(gaps)}. Reading continues behind them (onDataLoss: Continue)"
     )
 
 
-def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+def topic_deleted(
+    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+) -> Problem:
     """Returns the problem of a bounded source's topic, deleted before it was read to its stops."""
     return _by_policy(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
+        title or titled(cluster),
         f"topic {topic} was deleted before it was read to its stop offsets. Unread records are"
         f" gone: {listed(gaps)}",
         stopped="The source does not finish",
@@ -186,12 +197,15 @@ def topic_deleted(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss)
     )
 
 
-def topic_vanished(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+def topic_vanished(
+    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+) -> Problem:
     """Returns the problem of a topic of a query without an end, deleted before it was read."""
     return _by_policy(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
+        title or titled(cluster),
         f"topic {topic} was deleted before it was read to its end. Unread records are gone:"
         f" {listed(gaps)}",
         stopped="The query ends, so that someone decides",
@@ -200,12 +214,15 @@ def topic_vanished(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss
     )
 
 
-def log_truncated(cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss) -> Problem:
+def log_truncated(
+    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     return _by_policy(
         policy,
         KafkaReason.LOG_TRUNCATED,
         cluster,
+        title or titled(cluster),
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
         f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
@@ -231,6 +248,7 @@ def _by_policy(
     policy: OnDataLoss,
     reason: KafkaReason,
     cluster: str,
+    title: str,
     loss: str,
     *,
     stopped: str,
@@ -243,6 +261,7 @@ def _by_policy(
         policy: what the user wants to happen.
         reason: of the problem.
         cluster: that lost records.
+        title: what messages call the cluster.
         loss: what happened, and to which records.
         stopped: what does not continue without consent.
         consent: what consent is given for.
@@ -253,7 +272,7 @@ def _by_policy(
             advice = f"{stopped}. {how_to_continue(consent)}"
         case OnDataLoss.CONTINUE:
             advice = f"{consented} (onDataLoss: Continue)"
-    message = f"cluster {cluster}: {loss}. {advice}"
+    message = f"{title}: {loss}. {advice}"
     return Problem(
         reason=reason, message=message, scope=cluster, is_fatal=policy is OnDataLoss.FAIL
     )

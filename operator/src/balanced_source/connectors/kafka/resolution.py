@@ -21,6 +21,7 @@ from balanced_source.connectors.kafka.offsets import (
 )
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.names import first_of, split_name
 
@@ -58,6 +59,8 @@ def resolve_start(
     split_ids: Iterable[SplitId],
     lookup: OffsetLookup,
     topic_ids: Mapping[str, str] = MappingProxyType({}),
+    *,
+    title: str = "",
 ) -> Offsets:
     """Where reading of each split starts; splits that do not exist any more are left out.
 
@@ -66,6 +69,7 @@ def resolve_start(
         split_ids: of one cluster.
         lookup: asks the cluster.
         topic_ids: topic → its id now, as far as known.
+        title: what messages call the cluster, if not by its name.
 
     Raises:
         RefusedDiscoveryError: a split has no answer, or an offset that was asked for does not
@@ -73,7 +77,7 @@ def resolve_start(
     """
     chains = _chains(initializer, split_ids)
     if isinstance(initializer, AfterHistory):
-        chains = {**chains, **_of_history(initializer, chains, topic_ids)}
+        chains = {**chains, **_of_history(initializer, chains, topic_ids, title)}
     # Ends are asked for only where a wish must be compared with them: they cost requests.
     exact = [s for s, chain in chains.items() if isinstance(chain[0], _LOOKED_AT)]
     first, last = lookup.ends(exact, Anchor.EARLIEST), lookup.ends(exact, Anchor.LATEST)
@@ -242,7 +246,10 @@ def _after_history(
 
 
 def _of_history(
-    history: AfterHistory, split_ids: Collection[SplitId], topic_ids: Mapping[str, str]
+    history: AfterHistory,
+    split_ids: Collection[SplitId],
+    topic_ids: Mapping[str, str],
+    title: str,
 ) -> Chains:
     """Return the starts of partitions that depend on the ids of their topics.
 
@@ -253,7 +260,7 @@ def _of_history(
         return _found_later(history, split_ids, topic_ids)
     if split_ids and history.is_foreign:
         raise _foreign(sorted(history.topics), min(split_ids))
-    return _recreated(history, split_ids, topic_ids)
+    return _recreated(history, split_ids, topic_ids, title)
 
 
 def _found_later(
@@ -272,7 +279,10 @@ def _found_later(
 
 
 def _recreated(
-    history: AfterHistory, split_ids: Iterable[SplitId], topic_ids: Mapping[str, str]
+    history: AfterHistory,
+    split_ids: Iterable[SplitId],
+    topic_ids: Mapping[str, str],
+    title: str,
 ) -> Chains:
     """Return the start of topics that were created again since the history was begun.
 
@@ -285,11 +295,11 @@ def _recreated(
     other = [s for s in ids if history.is_other(s.cluster, s.topic, topic_ids.get(s.topic))]
     if other and not history.may_lose:
         first = min(other)
+        why = _why_other(history, other, topic_ids, title)
         raise RefusedDiscoveryError(
-            f"{_why_other(history, other, topic_ids)}, so the history does not say where to start."
-            " Records of the former topic that the history does not have are lost. Set"
-            " onDataLoss to Continue (without an operator: failOnDataLoss to false) to read the new"
-            " topic from its start",
+            f"{why}, so the history does not say where to start. Records of the former topic that"
+            " the history does not have are lost. Set onDataLoss to Continue (without"
+            " an operator: failOnDataLoss to false) to read the new topic from its start",
             scope=first.cluster,
             reason=KafkaReason.TOPIC_RECREATED,
         )
@@ -297,22 +307,23 @@ def _recreated(
 
 
 def _why_other(
-    history: AfterHistory, splits: Sequence[KafkaSplitId], topic_ids: Mapping[str, str]
+    history: AfterHistory,
+    splits: Sequence[KafkaSplitId],
+    topic_ids: Mapping[str, str],
+    title: str,
 ) -> str:
     first = min(splits)
+    where = title or titled(first.cluster)
     if given := history.given(first.topic):
         return (
-            f"topic {first.topic} of cluster {first.cluster} has the id {topic_ids[first.topic]},"
+            f"topic {first.topic} of {where} has the id {topic_ids[first.topic]},"
             f" and startAfter says that the history is of {given}"
         )
     if not history.meanings[first.cluster][first.topic]:
-        return (
-            f"topic {first.topic} of cluster {first.cluster} did not exist when the history was"
-            " begun"
-        )
+        return f"topic {first.topic} of {where} did not exist when the history was begun"
     topics = sorted({s.topic for s in splits})
     return (
-        f"topic {first_of(topics, _SHOWN)} of cluster {first.cluster} was deleted and"
+        f"topic {first_of(topics, _SHOWN)} of {where} was deleted and"
         " created again since the history was begun, or another cluster is read now"
     )
 

@@ -15,6 +15,7 @@ from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import OnDataLoss
 from balanced_source.connectors.kafka.limits import ReadLimits
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.connectors.reader_settings import ReaderSettings
 from balanced_source.errors import RefusedDiscoveryError
 
@@ -90,6 +91,10 @@ class KafkaReaderSettings(ReaderSettings):
                 reason=KafkaReason.CLUSTER_REMOVED,
             )
         return found
+
+    def title(self, name: str) -> str:
+        """Return what messages call a cluster, also one that was taken out."""
+        return found.title if (found := self.clusters.get(name)) else titled(name)
 
 
 class SettingsCache:

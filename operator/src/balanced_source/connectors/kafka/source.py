@@ -46,6 +46,7 @@ from balanced_source.connectors.kafka.settings import KIND, KafkaReaderSettings
 from balanced_source.connectors.kafka.split import KafkaPartitionSplit, split_of
 from balanced_source.connectors.kafka.stops import other_end
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
 
@@ -171,7 +172,10 @@ class KafkaSource(
         gaps = _by_topic(
             (split, Gap(partition=split.partition, start=split.offset)) for split in splits
         )
-        texts = [topic_unread(*place, found, exists=exists) for place, found in gaps.items()]
+        texts = [
+            topic_unread(*self._in_words(place), found, exists=exists)
+            for place, found in gaps.items()
+        ]
         return _first(texts, "more topics were deleted with records that may not have been read")
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
@@ -182,7 +186,11 @@ class KafkaSource(
             if split.offset > first
         )
         texts = [
-            topic_begun_late(*place, found, is_of_history=self._history_of(*place) is not None)
+            topic_begun_late(
+                *self._in_words(place),
+                found,
+                is_of_history=self._history_of(*place) is not None,
+            )
             for place, found in gaps.items()
         ]
         return _first(texts, "more topics did not begin at offset 0 when they were found")
@@ -204,7 +212,9 @@ class KafkaSource(
             return []
         topics = {(s.cluster, s.topic, s.topic_id) for s in splits}
         other = {topic for topic in topics if history.is_other(*topic)}
-        texts = [topic_of_history_recreated(*place) for place in sorted(other, key=str)]
+        texts = [
+            topic_of_history_recreated(*self._in_words(place)) for place in sorted(other, key=str)
+        ]
         behind = [
             (s, history.first_unread(s.topic, s.partition))
             for s in splits
@@ -215,7 +225,9 @@ class KafkaSource(
             for s, first in behind
             if history.millis is None and s.topic in history.topics and s.offset > first
         )
-        texts += [records_behind_history(*place, found) for place, found in gaps.items()]
+        texts += [
+            records_behind_history(*self._in_words(place), found) for place, found in gaps.items()
+        ]
         return _first(texts, "more topics do not begin where the history ends")
 
     def recreation_advice(self) -> str:
@@ -298,6 +310,12 @@ class KafkaSource(
                 f"cluster {name!r} is not part of the source: ask for one of {self.scopes()}"
             )
         return cluster
+
+    def _in_words(self, place: tuple[str, str, str | None]) -> tuple[str, str, str | None]:
+        """Return cluster, topic and id of a topic as messages take them."""
+        name, topic, topic_id = place
+        cluster = self._find(name)
+        return titled(name) if cluster is None else cluster.title, topic, topic_id
 
     def _find(self, name: str) -> KafkaCluster | None:
         return next((cluster for cluster in self.clusters if cluster.name == name), None)

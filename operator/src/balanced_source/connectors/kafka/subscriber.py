@@ -12,6 +12,7 @@ from typing import Final
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka.pattern import compiled
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.names import first_of
 
@@ -47,7 +48,12 @@ class KafkaSubscriber(ABC):
 
     @abstractmethod
     def select(
-        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+        self,
+        cluster: str,
+        partitions: Mapping[str, frozenset[int]],
+        refused: Collection[str] = (),
+        *,
+        title: str = "",
     ) -> Discovered:
         """Splits of the cluster, given the partitions of each existing topic.
 
@@ -55,6 +61,7 @@ class KafkaSubscriber(ABC):
             cluster: its name.
             partitions: of the topics that exist, as far as the cluster tells.
             refused: topics of which the cluster tells nothing; they are not reported as missing.
+            title: what messages call the cluster, if not by its name.
         """
 
 
@@ -72,7 +79,12 @@ class TopicList(KafkaSubscriber):
         return topic in self.names
 
     def select(
-        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+        self,
+        cluster: str,
+        partitions: Mapping[str, frozenset[int]],
+        refused: Collection[str] = (),
+        *,
+        title: str = "",
     ) -> Discovered:
         # A topic that the user may not describe may exist, so it is not told as missing.
         missing = sorted(set(self.names).difference(partitions, refused))
@@ -80,7 +92,7 @@ class TopicList(KafkaSubscriber):
             split_ids=frozenset(
                 (cluster, t, p) for t in self.names if t in partitions for p in partitions[t]
             ),
-            problem=_missing(cluster, "topic", missing),
+            problem=_missing(cluster, title, "topic", missing),
             absent=frozenset((cluster, topic) for topic in missing),
         )
 
@@ -103,7 +115,12 @@ class TopicPattern(KafkaSubscriber):
         return _is_chosen(topic, self.pattern, self.exclude)
 
     def select(
-        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+        self,
+        cluster: str,
+        partitions: Mapping[str, frozenset[int]],
+        refused: Collection[str] = (),
+        *,
+        title: str = "",
     ) -> Discovered:
         found = frozenset(
             (cluster, t, p) for t, ps in partitions.items() for p in ps if self.subscribes(t, p)
@@ -112,9 +129,9 @@ class TopicPattern(KafkaSubscriber):
         # Among the refused topics one may match.
         if not found and not refused:
             problem = RefusedDiscoveryError(
-                f"no topic on cluster {cluster} matches topicPattern {self.pattern!r} (the whole"
-                f" name must match){self._excluded()}: create a topic or change the pattern;"
-                " looking again",
+                f"no topic on {title or titled(cluster)} matches topicPattern {self.pattern!r}"
+                f" (the whole name must match){self._excluded()}: create a topic or change"
+                " the pattern; looking again",
                 scope=cluster,
                 reason=KafkaReason.NO_TOPIC_MATCHES,
             )
@@ -141,26 +158,31 @@ class PartitionSet(KafkaSubscriber):
         return (topic, partition) in self.partitions
 
     def select(
-        self, cluster: str, partitions: Mapping[str, frozenset[int]], refused: Collection[str] = ()
+        self,
+        cluster: str,
+        partitions: Mapping[str, frozenset[int]],
+        refused: Collection[str] = (),
+        *,
+        title: str = "",
     ) -> Discovered:
         existing = {(t, p) for t, p in self.partitions if p in partitions.get(t, ())}
         absent = sorted((t, p) for t, p in self.partitions - existing if t not in refused)
         return Discovered(
             split_ids=frozenset((cluster, t, p) for t, p in existing),
-            problem=_missing(cluster, "partition", [f"{t}/{p}" for t, p in absent]),
+            problem=_missing(cluster, title, "partition", [f"{t}/{p}" for t, p in absent]),
             absent=frozenset((cluster, *place) for place in absent),
         )
 
 
-def _missing(cluster: str, what: str, names: list[str]) -> RefusedDiscoveryError | None:
+def _missing(cluster: str, title: str, what: str, names: list[str]) -> RefusedDiscoveryError | None:
     if not names:
         return None
     shown = first_of(names, _SHOWN)
     is_one = len(names) == 1
     missing = f"{what} {shown} does not" if is_one else f"{what}s {shown} do not"
     return RefusedDiscoveryError(
-        f"{missing} exist on cluster {cluster}: create {'it' if is_one else 'them'}, or correct"
-        " the subscription; looking again",
+        f"{missing} exist on {title or titled(cluster)}: create"
+        f" {'it' if is_one else 'them'}, or correct the subscription; looking again",
         scope=cluster,
         reason=KafkaReason.UNKNOWN_TOPIC,
         is_hopeless=True,
