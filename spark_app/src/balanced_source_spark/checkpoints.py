@@ -4,6 +4,7 @@ Spark's checkpoint decides where a query continues, so one that was deleted or r
 older copy changes what is delivered. The last report of the former driver shows both.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from balanced_source.api import Problem, Source, SplitId, is_other
@@ -23,6 +24,19 @@ class CheckpointWatch:
     def __init__(self) -> None:
         self._behind: HostReport | None = None
         self._problem: Problem | None = None
+        self._given_up: dict[SplitId, int] = {}
+
+    def note_replay(self, begin: StreamOffset, end: StreamOffset) -> None:
+        """Take note of a micro-batch that a former driver planned, before anything is compared.
+
+        One that goes back to where a log was cut proves that the checkpoint knows what was read
+        before: its end alone looks like an older copy.
+        """
+        for split_id, position in end.positions.items():
+            before = begin.positions.get(split_id) or 0
+            # What starts anew, as the split of a recreated topic, has no former positions.
+            if before > (position or 0) and split_id not in end.starts:
+                self._given_up[split_id] = before
 
     def compare(
         self, offset: StreamOffset, former: HostReport | None, *, instance: str
@@ -36,7 +50,7 @@ class CheckpointWatch:
                 was lost.
         """
         if former is None or former.instance != instance:
-            self._problem = checkpoint_problem(offset, former)
+            self._problem = checkpoint_problem(self._read(offset), former)
             self._behind = _last(former) if self._problem is not None else None
         return self._problem
 
@@ -49,10 +63,21 @@ class CheckpointWatch:
         if (
             behind is not None
             and offset.epoch >= behind.epoch
-            and not splits_behind(offset, behind)
+            and not splits_behind(self._read(offset), behind)
         ):
             self._behind = self._problem = None
         return self._problem
+
+    def _read(self, offset: StreamOffset) -> StreamOffset:
+        """Return the offset as if positions that were given up with consent still counted."""
+        if not self._given_up:
+            return offset
+        held = {
+            s: max(p, offset.positions[s] or 0)
+            for s, p in self._given_up.items()
+            if s in offset.positions
+        }
+        return replace(offset, positions={**offset.positions, **held})
 
 
 def checkpoint_problem(offset: StreamOffset, former: HostReport | None) -> Problem | None:

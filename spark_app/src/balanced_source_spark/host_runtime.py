@@ -196,13 +196,19 @@ class HostRuntime(HostReporter):
             adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name))
         )
 
-    def planned(self, end: StreamOffset) -> None:
+    def planned(self, end: StreamOffset, *, begin: StreamOffset | None = None) -> None:
         """Spark has logged `end`.
 
         Its epoch is acknowledged at once, and its custom events go to their readers.
+
+        Args:
+            end: of the micro-batch.
+            begin: where the micro-batch starts; None if positions say nothing about that.
         """
         with self._lock:
             if self._host is None:
+                if begin is not None:
+                    self._checkpoint.note_replay(begin, end)
                 return
             before = self._host
             self._host, events = before.on_planned(end).take_events()

@@ -341,12 +341,13 @@ class StreamPlanner(PlannerFigures):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[ReaderPartition]:
         finish = self._own(end)
         self._has_closed |= finish.closings > 0
-        plans = self._plan(self._codec.decode(start), finish)
+        begin = self._codec.decode(start)
+        plans = self._plan(begin, finish)
         # A replay comes before the first assignment: its readers need settings to reach the source.
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)
         # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
-        self._runtime.planned(finish)
+        self._runtime.planned(finish, begin=begin)
         self._gate.note(len(finish.readers))
         owned, samples = Counter(finish.owners.values()), self._samples.target
         return [

@@ -1,7 +1,7 @@
 """A query whose Spark checkpoint was lost, or restored from an older copy, says so."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,12 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ForeignCheckpointError
 from balanced_source.host.ends import SplitEnd
 from balanced_source_adapters.kafka.admin import KafkaAdmin
-from balanced_source_spark.checkpoints import check_owner, checkpoint_problem, splits_behind
+from balanced_source_spark.checkpoints import (
+    CheckpointWatch,
+    check_owner,
+    checkpoint_problem,
+    splits_behind,
+)
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.options import parse_options
@@ -146,6 +151,65 @@ def test_the_first_report_has_the_problem_until_everything_is_delivered_again(
     assert not channel.reports[-1].problems
     assert channel.reports[-1].former is None
     runtime.close()
+
+
+# --- a log that was cut ---------------------------------------------------------------------------
+
+CUT: Final = replace(offset(300, 70), terms={ONE: 2})
+"""Where the micro-batch ends that took note of the cut: the next one reads what is there now."""
+
+
+def reported_after(begin: StreamOffset, end: StreamOffset, monkeypatch: Any) -> list[str]:
+    """Return the problems of a query whose restart replays this micro-batch.
+
+    Its driver ended before the micro-batch was committed. `REPORTED` is its last report.
+    """
+    channel = MemoryChannel()
+    channel.former = lambda _: replace(REPORTED, instance="")  # type: ignore[method-assign]
+    monkeypatch.setattr("balanced_source_spark.planner_parts.open_channel", lambda _: channel)
+    query = planner("shop")
+    logged = [stream_offset.to_json(replace(it, source="shop/orders")) for it in (begin, end)]
+
+    query.partitions(logged[0], logged[1])
+    query.latestOffset(logged[1], UNLIMITED)
+    wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+    query.stop()
+    return [problem.message for problem in channel.reports[0].problems]
+
+
+def test_a_cut_that_was_accepted_is_not_an_older_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`onDataLoss: Continue` goes back to where the log was cut, and reads on from there."""
+    assert reported_after(offset(500, 70), CUT, monkeypatch) == []
+
+
+def test_the_last_report_may_be_of_an_earlier_micro_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reported_after(offset(520, 70), CUT, monkeypatch) == []
+
+
+def test_beside_an_accepted_cut_an_older_checkpoint_is_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the split that was cut, and of another one."""
+    (of_the_split,) = reported_after(offset(480, 70), CUT, monkeypatch)
+    (of_another,) = reported_after(
+        offset(500, 60), replace(CUT, positions={ONE: 300, TWO: 60}), monkeypatch
+    )
+
+    # Up to 480 the checkpoint knows what was read.
+    assert "1 splits go back by 20 offsets, e.g. main/orders/0 from 500 to 480" in of_the_split
+    assert "1 splits go back by 10 offsets, e.g. main/orders/1 from 70 to 60" in of_another
+
+
+def test_a_split_that_starts_anew_has_no_former_positions() -> None:
+    """Such as that of a recreated topic: what its former namesake had read says nothing."""
+    watch = CheckpointWatch()
+    anew = replace(CUT, starts={ONE: 300})
+
+    watch.note_replay(offset(500, 70), anew)
+
+    assert watch.compare(anew, REPORTED, instance="me") is not None
 
 
 # --- which source a checkpoint belongs to ---------------------------------------------------------
