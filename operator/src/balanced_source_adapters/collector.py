@@ -16,12 +16,23 @@ Garbage in cycles waits for that. In the documents of a source there are no cycl
 clients and event loops take a few MB.
 """
 
+YOUNG_BESIDE_KOPF: Final = 10_000
+"""The same for the operator.
 
-def collect_rarely() -> None:
+kopf keeps each object that it is told of in cycles, 60 objects and their JSON. Five times as many of
+them between two looks would let the memory of the process swing by 10 MB, and what lives long would
+lie scattered among them.
+"""
+
+
+def collect_rarely(young: int = YOUNG) -> None:
     """Have the collector of this process look less often, unless it was told to look at nothing.
 
     Only for a process that is ours alone: in the process of a user the user chooses.
+
+    Args:
+        young: see `YOUNG`.
     """
-    young, middle, old = gc.get_threshold()
-    if young:
-        gc.set_threshold(max(young, YOUNG), middle, old)
+    before, middle, old = gc.get_threshold()
+    if before:
+        gc.set_threshold(max(before, young), middle, old)

@@ -15,7 +15,7 @@ from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
 from prometheus_client import start_http_server
 
-from balanced_source_adapters.collector import collect_rarely
+from balanced_source_adapters.collector import YOUNG_BESIDE_KOPF, collect_rarely
 from balanced_source_adapters.heap import keep_small
 from balanced_source_operator.ending import STOP_SECONDS, end_within, on_stop_signals
 from balanced_source_operator.following import Following
@@ -55,7 +55,7 @@ log = structlog.get_logger(__name__)
 
 def run(settings: Settings) -> None:
     """Run the operator until SIGTERM or SIGINT."""
-    collect_rarely()
+    collect_rarely(YOUNG_BESIDE_KOPF)
     keep_small()
     asyncio.run(_run(settings))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from balanced_source_adapters.collector import YOUNG, collect_rarely
+from balanced_source_adapters.collector import YOUNG, YOUNG_BESIDE_KOPF, collect_rarely
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,13 @@ def test_it_looks_less_often() -> None:
     collect_rarely()
 
     assert gc.get_threshold() == (YOUNG, 10, 10)
+
+
+def test_the_operator_looks_more_often_than_that() -> None:
+    collect_rarely(YOUNG_BESIDE_KOPF)
+
+    assert gc.get_threshold() == (YOUNG_BESIDE_KOPF, 10, 10)
+    assert YOUNG_BESIDE_KOPF < YOUNG
 
 
 @pytest.mark.parametrize("chosen", [(0, 10, 10), (2 * YOUNG, 5, 5)])

@@ -3,8 +3,10 @@
 Over a stand-in for brokers and the client library.
 """
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -50,6 +52,7 @@ class Brokers:
         self.dead: set[int] = set()
         self.metadata: list[str | None] = []
         self.requests: list[set[int]] = []
+        self.futures: list[weakref.ref[Future[Any]]] = []
 
     def list_topics(self, topic: str | None, **_: Any) -> Any:
         self.metadata.append(topic)
@@ -67,6 +70,7 @@ class Brokers:
     ) -> Future[Mapping[TopicPartition, Any]]:
         self.requests.append({partition.partition for partition in wanted})
         future: Future[Mapping[TopicPartition, Any]] = Future()
+        self.futures.append(weakref.ref(future))
         hung = {self.leaders[partition.partition] for partition in wanted} & self.hung.keys()
         if hung:
             self.hung[min(hung)].append(lambda: self._answer(future, wanted))
@@ -112,6 +116,30 @@ def test_a_request_per_leader_and_one_look_at_the_metadata() -> None:
 
     assert (scene.ends(A, B), scene.ends(A, B)) == (ENDS, ENDS)
     assert (scene.brokers.metadata, scene.brokers.requests) == (["t"], [{0}, {1}] * 2)
+
+
+def test_a_look_up_leaves_nothing_for_the_cyclic_collector() -> None:
+    """A driver looks up ends many times a second: such garbage makes its memory grow and shrink."""
+    scene = Scene()
+    scene.ends(A, B)
+    scene.brokers.futures.clear()
+    scene.brokers.hung = {1: [], 2: []}
+
+    def answer() -> None:
+        while not all(scene.brokers.hung.values()):
+            time.sleep(0.001)
+        scene.brokers.wake(1)
+        scene.brokers.wake(2)
+
+    brokers = threading.Thread(target=answer)
+    gc.disable()
+    try:
+        brokers.start()
+        assert scene.ends(A, B) == ENDS
+        brokers.join()
+        assert [future() for future in scene.brokers.futures] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_broker_with_the_id_0_is_asked() -> None:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -144,10 +145,10 @@ class _Leaders:
 
     def note_sent(self, request: _Request) -> None:
         """Watch a request that was just sent."""
-        began = self._clock()
-        request.future.add_done_callback(
-            lambda future: self._note_done(request.leader, began, future)
-        )
+        # The callback must not hold the request, which holds the future that holds the callback:
+        # each look-up would leave garbage that only the cyclic collector finds.
+        done = partial(self._note_done, request.leader, self._clock())
+        request.future.add_done_callback(done)
 
     def wait(self, requests: Collection[_Request]) -> None:
         """Wait for the first answer, then a little for the others.
