@@ -19,9 +19,9 @@ clients and event loops take a few MB.
 YOUNG_BESIDE_KOPF: Final = 10_000
 """The same for the operator.
 
-kopf keeps each object that it is told of in cycles, 60 objects and their JSON. Five times as many of
-them between two looks would let the memory of the process swing by 10 MB, and what lives long would
-lie scattered among them.
+kopf keeps each object that it is told of in cycles, 60 objects and their JSON. Five times as many
+of them between two looks would let the memory of the process swing by 10 MB, and what lives long
+would lie scattered among them.
 """
 
 

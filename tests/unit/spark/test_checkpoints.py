@@ -202,7 +202,7 @@ def test_beside_an_accepted_cut_an_older_checkpoint_is_reported(
     assert "1 splits go back by 10 offsets, e.g. main/orders/1 from 70 to 60" in of_another
 
 
-def test_a_split_that_starts_anew_has_no_former_positions() -> None:
+def test_a_split_that_starts_again_has_no_former_positions() -> None:
     """Such as that of a recreated topic: what its former namesake had read says nothing."""
     watch = CheckpointWatch()
     anew = replace(CUT, starts={ONE: 300})
