@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from balanced_source_operator.kube.stream import Listing, WatchEvent
+from balanced_source_operator.kube.stream import Page, WatchEvent
 from balanced_source_operator.resources.kinds import ResourceKind
 
 
@@ -16,14 +16,23 @@ class Server:
         self.news: asyncio.Queue[WatchEvent | Exception | None] = asyncio.Queue()
         self.refusal: Exception | None = None
         self.lists = 0
+        self.page = 100
         self.watched_from: list[str] = []
 
-    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
+    async def pages(
+        self, kind: ResourceKind, namespace: str, *, selector: str
+    ) -> AsyncGenerator[Page, None]:
         self.lists += 1
         if self.refusal is not None:
             raise self.refusal
-        revisions = [int(item["metadata"]["resourceVersion"]) for item in self.items]
-        return Listing(list(self.items), str(max(revisions, default=1)))
+        items = list(self.items)
+        revision = str(max((int(i["metadata"]["resourceVersion"]) for i in items), default=1))
+        for start in range(0, max(1, len(items)), self.page):
+            yield Page(items[start : start + self.page], revision)
+            await self.between_pages()
+
+    async def between_pages(self) -> None:
+        """Called after each page."""
 
     async def watch(
         self, kind: ResourceKind, namespace: str, *, selector: str, revision: str

@@ -51,7 +51,7 @@ async def test_a_watch_continues_where_a_list_ended_and_lines_may_be_long(
 ) -> None:
     api, stream = KubernetesClient(client), KubernetesStream(client)
     await api.create(CONFIG_MAP, config_map(namespace, "a"))
-    listed = await stream.list_all(CONFIG_MAP, namespace, selector=NAME_LABEL)
+    (listed,) = [page async for page in stream.pages(CONFIG_MAP, namespace, selector=NAME_LABEL)]
     assert [item["metadata"]["name"] for item in listed.items] == ["a"]
     found: list[WatchEvent] = []
 
@@ -86,17 +86,16 @@ async def test_all_namespaces_and_more_than_one_page(
     api, stream = KubernetesClient(client), KubernetesStream(client)
     for number in range(5):
         await api.create(CONFIG_MAP, config_map(namespace, f"m-{number}", team=namespace))
-    listed = await stream.list_all(CONFIG_MAP, "", selector=f"team={namespace}")
-    assert sorted(item["metadata"]["name"] for item in listed.items) == [
-        f"m-{number}" for number in range(5)
-    ]
+    pages = [page async for page in stream.pages(CONFIG_MAP, "", selector=f"team={namespace}")]
+    names = [[item["metadata"]["name"] for item in page.items] for page in pages]
+    assert names == [["m-0", "m-1"], ["m-2", "m-3"], ["m-4"]]
+    assert len({page.revision for page in pages}) == 1, "a watch continues there"
 
 
 async def test_a_kind_that_is_not_installed_says_so(client: ApiClient) -> None:
+    things = ResourceKind("example.com", "v1", "things", "Thing")
     with pytest.raises(UnknownKindError, match=r"things\.example\.com"):
-        await KubernetesStream(client).list_all(
-            ResourceKind("example.com", "v1", "things", "Thing"), "", selector=""
-        )
+        await anext(KubernetesStream(client).pages(things, "", selector=""))
 
 
 @pytest.mark.parametrize("crd", [MINIMAL, *([Path(REAL)] if REAL else [])])

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
-from balanced_source_operator.kube.informer import LIST_ADDED, RELIST, Informer
+from balanced_source_operator.kube.informer import LIST_ADDED, RELIST, RETRY_FIRST, Informer
 from balanced_source_operator.kube.port import (
     KubernetesError,
     Manifest,
@@ -199,7 +199,7 @@ def test_after_an_expired_revision_a_list_reports_deleted_objects() -> None:
             await scene.hears(ExpiredError("410"))
             assert (scene.names(), scene.told[2:]) == (
                 ["b", "c"],
-                [("DELETED", "a"), ("ADDED", "c")],
+                [("ADDED", "c"), ("DELETED", "a")],
             )
 
     play(story)
@@ -266,7 +266,64 @@ def test_pods_are_kept_without_their_spec_and_nothing_with_its_managed_fields() 
     assert "managedFields" in pod["metadata"], "the original is changed"
 
 
+class Paged(Server):
+    """Lists an object per page, and does between two pages what a test says."""
+
+    def __init__(self, *items: dict[str, Any]) -> None:
+        super().__init__(*items)
+        self.page = 1
+        self.between = list[Callable[[], None]]()
+
+    async def between_pages(self) -> None:
+        await asyncio.sleep(0)
+        if self.between:
+            self.between.pop(0)()
+
+
+def _break() -> None:
+    raise KubernetesError("the list was cut short")
+
+
+def test_a_list_in_pages_reports_deleted_objects_after_its_last_page() -> None:
+    async def story() -> None:
+        server = Paged(*(config_map(name, n) for n, name in enumerate("abc", start=5)))
+        with running(Scene(server)) as scene:
+            await scene.hears()
+            assert scene.names() == ["a", "b", "c"]
+            server.items = [config_map("b", 9), config_map("c", 7)]
+            server.between = [_break]
+            await asyncio.sleep(RELIST)
+            await scene.hears(WatchEvent("BOOKMARK", _at(20)))
+            await asyncio.sleep(RETRY_FIRST)
+            told = [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+            changes = [("MODIFIED", "b"), ("DELETED", "a")]
+            assert (server.lists, scene.told) == (3, told + changes)
+            assert scene.names() == ["b", "c"]
+
+    play(story)
+
+
 class TestSomeNamespaces:
+    def test_a_namespace_that_is_added_between_two_pages_is_covered_by_the_next_list(self) -> None:
+        async def story() -> None:
+            namespaces: set[str] = set()
+            server = Paged(config_map("a", 5), config_map("b", 6))
+
+            def add() -> None:
+                namespaces.add("default")
+                scene.informer.add("default")
+
+            server.between = [add]
+            with running(Scene(server, namespaces=namespaces)) as scene:
+                await scene.hears(WatchEvent("BOOKMARK", _at(20)))
+                assert (scene.names(), scene.informer.covers("default")) == (["b"], False)
+
+                await asyncio.sleep(LIST_ADDED)
+                await scene.hears(WatchEvent("BOOKMARK", _at(21)))
+                assert (scene.names(), scene.informer.covers("default")) == (["a", "b"], True)
+
+        play(story)
+
     def test_objects_of_other_namespaces_are_neither_kept_nor_told_of(self) -> None:
         async def story() -> None:
             server = Server(config_map("a", 5), config_map("x", 6, namespace="other"))

@@ -1,7 +1,7 @@
 """Which namespaces are served follows their labels, and what is not known changes nothing."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.namespaces import ServedNamespaces
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.kube.stream import ExpiredError, Listing, WatchEvent
+from balanced_source_operator.kube.stream import ExpiredError, Page, WatchEvent
 from balanced_source_operator.kube.watches import FIRST_LIST, Watches
 from balanced_source_operator.resources.kinds import NAMESPACE, ResourceKind
 from support import virtual_time
@@ -97,7 +97,7 @@ def test_changes_that_the_watch_has_missed_come_with_the_next_list() -> None:
             await scene.hears()
             scene.server.items = [namespace("jobs", 5), namespace("new", 9)]
             await scene.hears(ExpiredError("410"))
-            assert scene.changes[2:] == [("old", False), ("new", True)]
+            assert scene.changes[2:] == [("new", True), ("old", False)]
 
     play(story)
 
@@ -126,13 +126,17 @@ class Cluster(Server):
         self.listed: list[str] = []
         self._seconds = seconds
 
-    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
+    async def pages(
+        self, kind: ResourceKind, namespace: str, *, selector: str
+    ) -> AsyncGenerator[Page, None]:
         self.listed.append(kind.plural)
         if kind != NAMESPACE:
-            return Listing([], "1")
+            yield Page([], "1")
+            return
         assert selector == SELECTOR
         await asyncio.sleep(self._seconds)
-        return await super().list_all(kind, namespace, selector=selector)
+        async for page in super().pages(kind, namespace, selector=selector):
+            yield page
 
 
 def watches(cluster: Cluster, changes: list[tuple[str, bool]]) -> Watches:

@@ -7,7 +7,7 @@ that is concerned, so a list that finds something else than the watch has delive
 import asyncio
 import random
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container
 from contextlib import aclosing
 from typing import Any, Final, TypeAlias
 
@@ -122,7 +122,6 @@ class Informer:
             try:
                 if not self._revision or time.monotonic() >= self._due:
                     await self._list()
-                    self._due = time.monotonic() + RELIST
                 pause = RETRY_FIRST
                 await self._follow()
             except ExpiredError:
@@ -161,11 +160,27 @@ class Informer:
             self._revision = ""
 
     async def _list(self) -> None:
-        found = await self._stream.list_all(self.kind, self.namespace, selector=self._selector)
-        self._take(found.items)
+        """List everything, and tell what differs from what is known.
+
+        Page by page, so that no more than a page is in memory twice.
+        """
+        added, found = frozenset(self._added), set[_Key]()
+        pages = self._stream.pages(self.kind, self.namespace, selector=self._selector)
+        async with aclosing(pages):
+            async for page in pages:
+                for item in page.items:
+                    found.add(_key(item))
+                    self._compare(item)
+                revision = page.revision
+        # A deletion that the watch has missed: nothing else would ever tell of it.
+        for key in self._objects.keys() - found:
+            self._note(WatchEvent("DELETED", self._objects[key]))
+        # Of a namespace that was added meanwhile, earlier pages were not taken over.
+        self._added -= added
         self.is_live, self.is_unknown = True, False
         self._first.set()
-        self._revision = found.revision
+        self._revision = revision
+        self._due = time.monotonic() + (LIST_ADDED if self._added else RELIST)
 
     async def _follow(self) -> None:
         """Take over changes until the watch ends."""
@@ -185,20 +200,13 @@ class Informer:
         # The API server ends each watch after a while; that is no failure.
         self.is_live = True
 
-    def _take(self, items: Iterable[Manifest]) -> None:
-        """Take over a whole list, and tell what differs from what is known."""
-        found = {_key(item): item for item in items}
-        # A deletion that the watch has missed: nothing else would ever tell of it.
-        for key in self._objects.keys() - found.keys():
-            self._note(WatchEvent("DELETED", self._objects[key]))
-        for key, item in found.items():
-            known = self._objects.get(key)
-            if (
-                known is None
-                or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]
-            ):
-                self._note(WatchEvent("ADDED" if known is None else "MODIFIED", item))
-        self._added.clear()
+    def _compare(self, item: Manifest) -> None:
+        """Tell of an object of a list, unless it is known as it is."""
+        known = self._objects.get(_key(item))
+        if known is None:
+            self._note(WatchEvent("ADDED", item))
+        elif known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+            self._note(WatchEvent("MODIFIED", item))
 
     def _note(self, change: WatchEvent) -> None:
         namespace = change.manifest["metadata"].get("namespace", "")

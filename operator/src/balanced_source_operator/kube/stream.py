@@ -1,7 +1,7 @@
 """Lists and watches of a whole kind, beside the single objects of `kube.client`."""
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import aiohttp
@@ -11,7 +11,7 @@ from balanced_source_operator.kube.client import api_exception, translated
 from balanced_source_operator.kube.port import KubernetesError, Manifest
 from balanced_source_operator.resources.kinds import ResourceKind
 
-PAGE: Final = 500
+PAGE: Final = 100
 """Objects of one answer to a list."""
 
 WATCH: Final = 300
@@ -39,10 +39,10 @@ class SilentWatchError(KubernetesError):
     """
 
 
-class Listing(NamedTuple):
-    """All objects of a kind at one revision."""
+class Page(NamedTuple):
+    """Some of the objects of a kind at one revision, the same for all pages of a list."""
 
-    items: list[Manifest]
+    items: Sequence[Manifest]
     revision: str
 
 
@@ -59,11 +59,16 @@ class WatchEvent(NamedTuple):
 class Stream(Protocol):
     """What an informer needs of an API server. Both methods raise `KubernetesError`."""
 
-    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
-        """Return all objects with matching labels, of one namespace or, if it is empty, of all.
+    def pages(
+        self, kind: ResourceKind, namespace: str, *, selector: str
+    ) -> AsyncGenerator[Page, None]:
+        """Yield all objects with matching labels, of one namespace or, if it is empty, of all.
+
+        In pages, one at least: thousands of objects at once would be a multiple of what is kept.
 
         Raises:
             UnknownKindError: there is no such kind.
+            ExpiredError: the list took so long that the API server has forgotten its revision.
         """
         ...
 
@@ -90,17 +95,19 @@ class KubernetesStream:
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
-    async def list_all(self, kind: ResourceKind, namespace: str, *, selector: str) -> Listing:
-        items: list[Manifest] = []
+    async def pages(
+        self, kind: ResourceKind, namespace: str, *, selector: str
+    ) -> AsyncGenerator[Page, None]:
         query = {"labelSelector": selector, "limit": str(PAGE)}
         while True:
-            page = json.loads(await self._text(kind, namespace, query))
-            items += [
+            found = json.loads(await self._text(kind, namespace, query))
+            items = [
                 {"apiVersion": kind.api_version, "kind": kind.kind, **item}
-                for item in page["items"]
+                for item in found["items"]
             ]
-            if not (token := page["metadata"].get("continue")):
-                return Listing(items, str(page["metadata"]["resourceVersion"]))
+            yield Page(items, str(found["metadata"]["resourceVersion"]))
+            if not (token := found["metadata"].get("continue")):
+                return
             query = {**query, "continue": token}
 
     async def watch(
