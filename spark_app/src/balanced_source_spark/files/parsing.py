@@ -32,6 +32,12 @@ _FIRST_NULL: Final = re.compile(_BLANKS + rb"null")
 _LATER_NULL: Final = re.compile(rb"\n" + _BLANKS + rb"null")
 """Lines that begin with ``null``: Arrow's parser of JSON crashes the process there."""
 
+MOST_DIGITS: Final = 38
+"""Digits of a decimal."""
+
+_AROUND_NUMBERS: Final = " \t"
+"""What may stand around a number of CSV, as in columns of integers."""
+
 _LONG_FRACTION: Final = r"(\.[0-9]{6})[0-9]+"
 """Microseconds, and digits beyond them."""
 
@@ -226,9 +232,10 @@ class Parser:
         return table
 
     def _csv(self, lines: bytes) -> pa.Table:
-        quote, null = self.read.quote.encode(), self.read.null.encode()
+        quote = self.read.quote.encode()
         others = [field.name for field in self.schema if not _is_text(field.type)]
-        if not (quote and others and quote + null + quote in lines):
+        quoted_nulls = [quote + null.encode() + quote for null in self.read.nulls]
+        if not (quote and others and any(null in lines for null in quoted_nulls)):
             return self._csv_columns(lines, self._raw.names)
         # In quotes, the text for null is a text where a column holds texts, and null elsewhere.
         found = self._csv_columns(lines, others, has_quoted_nulls=True)
@@ -265,7 +272,7 @@ class Parser:
             convert_options=pa.csv.ConvertOptions(
                 column_types=self._raw,
                 include_columns=names,
-                null_values=[read.null],
+                null_values=read.nulls,
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=has_quoted_nulls,
             ),
@@ -281,8 +288,12 @@ class Parser:
 
     @cached_property
     def _raw(self) -> pa.Schema:
-        """Times are parsed by `converted`, because the parsers know fewer forms of them."""
-        return pa.schema([(f.name, _with_text(f.type)) for f in self.schema])
+        """Columns as Arrow's parsers read them; `converted` does the rest.
+
+        The parsers know fewer forms of times, and do not see where a decimal gets too many digits.
+        """
+        is_csv = self.read.kind is Format.CSV
+        return pa.schema([(f.name, _parsed_as(f.type, is_csv=is_csv)) for f in self.schema])
 
 
 def converted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -301,6 +312,8 @@ def _converted(array: pa.Array, kind: pa.DataType) -> pa.Array:
         return array
     if pa.types.is_string(array.type) and pa.types.is_timestamp(kind):
         return _times(array, kind)
+    if pa.types.is_string(array.type) and pa.types.is_decimal(kind):
+        return _decimals(pc.ascii_trim(array, _AROUND_NUMBERS), kind)
     if pa.types.is_struct(array.type):
         members = [
             _converted(found, field.type)
@@ -327,6 +340,18 @@ def _times(texts_of_times: pa.Array, kind: pa.DataType) -> pa.Array:
     raise failure
 
 
+def _decimals(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return decimals that are written as text.
+
+    A number that is far too large for the type becomes another one in Arrow's cast, unseen.
+    """
+    most = 10.0 ** (kind.precision - kind.scale)
+    found = pc.abs(pc.ascii_ltrim(numbers, "+").cast(pa.float64()))
+    if pc.any(pc.greater(found, most)).as_py():
+        raise pa.ArrowInvalid(f"a number does not fit {kind}")
+    return numbers.cast(kind)
+
+
 def _unchanged(texts_of_times: pa.Array) -> pa.Array:
     return texts_of_times
 
@@ -335,13 +360,18 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
-def _with_text(kind: pa.DataType) -> pa.DataType:
-    """Return a type with text in place of times."""
+def _parsed_as(kind: pa.DataType, *, is_csv: bool) -> pa.DataType:
+    """Return a type with text in place of times, and with decimals that can be checked."""
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return pa.string()
+    if pa.types.is_decimal(kind):
+        # Numbers of 38 digits stay exact in 256 bits, whatever zeros the scale adds to them.
+        return pa.string() if is_csv else pa.decimal256(MOST_DIGITS, kind.scale)
     if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _with_text(field.type)) for field in kind])
-    return pa.list_(_with_text(kind.value_type)) if pa.types.is_list(kind) else kind
+        return pa.struct([(field.name, _parsed_as(field.type, is_csv=is_csv)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(_parsed_as(kind.value_type, is_csv=is_csv))
+    return kind
 
 
 def _by_halves(lines: bytes, parse: Parse, *, least: int = 0) -> Iterator[tuple[bytes, Any]]:
