@@ -48,6 +48,36 @@ def test_the_newest_time_is_that_of_all_row_groups(
     assert _newest(pq.ParquetFile(path), "at") == MILLIS
 
 
+@pytest.mark.parametrize("has_statistics", [True, False])
+def test_nanoseconds_are_cut(tmp_path: Path, *, has_statistics: bool) -> None:
+    """Python's own times end at microseconds."""
+    path = tmp_path / "a.parquet"
+    times = pa.array([MILLIS * 1_000_000 + 456_789, None], pa.timestamp("ns"))
+    pq.write_table(pa.table({"at": times}), path, write_statistics=has_statistics)
+
+    assert _newest(pq.ParquetFile(path), "at") == MILLIS
+
+
+@pytest.mark.parametrize("seconds", [1, MILLIS // 1000, 99_999_999_999])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64()])
+def test_seconds_are_no_milliseconds(tmp_path: Path, seconds: int, kind: pa.DataType) -> None:
+    """The next part would start in 1970, and read the history once more."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"at": pa.array([None, seconds], kind)}), path)
+
+    with pytest.raises(ValueError, match=f"{seconds} ms since the epoch, .* may be seconds"):
+        _newest(pq.ParquetFile(path), "at")
+
+
+def test_the_sign_for_no_time_is_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"at": [-1, -1]}), path)
+    assert _newest(pq.ParquetFile(path), "at") is None
+
+    pq.write_table(pa.table({"at": [-1, MILLIS]}), path)
+    assert _newest(pq.ParquetFile(path), "at") == MILLIS
+
+
 def test_a_file_without_rows_has_no_newest_time(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"at": pa.array([], pa.int64())}), path)

@@ -30,6 +30,12 @@ _NOTHING: Final = SwitchPosition()
 _SKEW: Final = 86_400.0
 """Seconds by which a clock that gave times to records may be ahead."""
 
+_NO_TIME: Final = -1
+"""What Kafka has in place of the time of a record that has none."""
+
+_OLDEST: Final = 100_000_000_000
+"""Milliseconds since the epoch, in March 1973. As seconds, smaller numbers are times up to 5138."""
+
 
 class MeasureError(BalancedSourceError):
     """A file lacks what is measured; someone has to act."""
@@ -100,10 +106,18 @@ def _newest(file: pq.ParquetFile, name: str) -> int | None:
         )
     found = [_newest_of_group(file, group, name, kind) for group in range(file.num_row_groups)]
     newest = max((millis for millis in found if millis is not None), default=None)
+    if newest is None or newest == _NO_TIME:
+        return None
     # Behind such a time there is nothing, so all records of the next part would be left out.
-    if newest is not None and newest > (time.time() + _SKEW) * 1000:
+    if newest > (time.time() + _SKEW) * 1000:
         raise ValueError(
             f"column {shown(name)} has the time {newest} ms since the epoch, which is in the future"
+        )
+    # All records of the next part are behind such a time, so the history would be read twice.
+    if pa.types.is_integer(kind) and 0 < newest < _OLDEST:
+        raise ValueError(
+            f"column {shown(name)} has the time {newest} ms since the epoch, which is before April"
+            " 1973: its numbers may be seconds. Write milliseconds or timestamps"
         )
     return newest
 
@@ -124,8 +138,16 @@ def _statistics(file: pq.ParquetFile, group: int, name: str) -> Any:
         if column.path_in_schema == name:
             known = column.statistics
             # Some writers leave statistics out, or only the minimum and maximum of them.
-            return known.max if known is not None and known.has_min_max else None
+            return _greatest(known) if known is not None and known.has_min_max else None
     return None
+
+
+def _greatest(known: Any) -> Any:
+    """Return the maximum of statistics; None for nanoseconds that Python's times do not have."""
+    try:
+        return known.max
+    except ValueError:
+        return None
 
 
 def _millis(value: Any, kind: pa.DataType) -> int | None:
