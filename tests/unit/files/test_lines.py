@@ -100,6 +100,28 @@ def test_a_corrupt_line_anywhere_is_found_in_its_place(position: int) -> None:
         parsed(data, mode="failfast")
 
 
+@pytest.mark.parametrize("other", ["1;2024-01-01\n", "x;2024-01-01\n"])
+def test_an_empty_value_is_null_beside_the_text_for_null(other: str) -> None:
+    """As with Spark: where it is malformed, a row of nulls would stand for the record."""
+    data = f'{other};none\nnone;\n"";""\n'.encode()
+
+    rows = parsed(data, kind=Format.CSV, separator=";", null="none")
+
+    assert [(row["id"], row["at"], row["_corrupt_record"]) for row in rows[1:]] == [
+        (None, None, None)
+    ] * 3
+
+
+def test_an_empty_text_is_null_without_quotes_alone() -> None:
+    read = FileReadOptions(kind=Format.CSV, null="NA")
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    parser = Parser(read=read, schema=schema, names=("a", "b"), has_corrupt=False)
+
+    table = next(parser.tables(b'x,\n"","NA"\nNA,x\n'))
+
+    assert table.to_pydict() == {"a": ["x", "", None], "b": [None, "NA", "x"]}
+
+
 def test_csv_by_its_options() -> None:
     rows = parsed(
         b"'1';none\n2;2024-01-01\n3\n", kind=Format.CSV, separator=";", quote="'", null="none"

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import pytest
 from pyspark.sql.types import (
     ArrayType,
+    CharType,
     DayTimeIntervalType,
     DecimalType,
     LongType,
@@ -205,9 +206,17 @@ def test_columns_may_be_null_whatever_the_schema_says() -> None:
         ("csv", StructType().add("a", DecimalType(9, 2)).add("b", StringType("UNICODE")), ""),
         ("csv", StructType().add("a", TimeType()), ""),
         ("parquet", StructType().add("a", MapType(StringType(), LongType())), ""),
+        ("parquet", StructType().add("a", VarcharType(3)), r"VARCHAR\(3\): make it a STRING"),
+        ("avro", StructType().add("a", MapType(StringType(), CharType(3))), r"CHAR\(3\): make it"),
+        (
+            "orc",
+            StructType().add("a", ArrayType(StructType().add("b", VarcharType(3)))),
+            r"VARCHAR\(3\): make it a STRING",
+        ),
+        ("parquet", StructType().add("a", VariantType()), ""),
     ],
 )
-def test_types_that_lines_cannot_have_are_named(kind: str, ddl: StructType, wrong: str) -> None:
+def test_types_that_a_format_cannot_have_are_named(kind: str, ddl: StructType, wrong: str) -> None:
     read = file_read_options({"fileformat": kind})
     message = f"format {kind} cannot read column 'a' of type {wrong}"
 

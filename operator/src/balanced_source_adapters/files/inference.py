@@ -66,7 +66,7 @@ class CsvForm(NamedTuple):
         separator: between values.
         quote: around values; empty: none.
         escape: character that escapes; empty: quotes are doubled.
-        null: text that means null.
+        null: text that means null, besides an empty one.
     """
 
     header: bool = False
@@ -243,7 +243,7 @@ def _csv_schema(lines: bytes, form: CsvForm) -> "pa.Schema":
             csv.ConvertOptions(
                 column_types=columns,
                 include_columns=None if columns is None else columns.names,
-                null_values=[form.null],
+                null_values=list({form.null, ""}),
                 quoted_strings_can_be_null=False,
             ),
         )

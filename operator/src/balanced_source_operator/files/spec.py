@@ -100,7 +100,7 @@ class Records(Model):
     """Csv: the character that escapes. Absent: quotes are doubled."""
 
     null_value: Annotated[str, Field(max_length=64, pattern=LINE)] = ""
-    """Csv: the text that means null."""
+    """Csv: the text that means null, besides an empty value without quotes."""
 
 
 class S3StoreSpec(Model):

@@ -89,7 +89,7 @@ def _floats(fields: Any) -> Iterator[str]:
 
 
 def _csv_test(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) -> Test:
-    null, split = read.null.encode(), splitter(read)
+    nulls, split = [null.encode() for null in read.nulls], splitter(read)
     forms = {
         place: form
         for place, name in enumerate(names)
@@ -101,7 +101,7 @@ def _csv_test(read: FileReadOptions, schema: pa.Schema, names: Sequence[str]) ->
         if values is None:
             return False
         return (bool(names) and len(values) != len(names)) or any(
-            values[place] != null and form.fullmatch(values[place].strip()) is None
+            values[place] not in nulls and form.fullmatch(values[place].strip()) is None
             for place, form in forms.items()
         )
 

@@ -184,8 +184,8 @@ OPTIONS: Final = (
         group=_PARSED,
         default="empty text",
         meaning=(
-            "`csv`: the text that means null. In quotes, it is a text in columns of type STRING or"
-            " BINARY, and null in others."
+            "`csv`: the text that means null, besides an empty value without quotes. In quotes, it"
+            " is a text in columns of type STRING or BINARY, and null in others."
         ),
     ),
     Option(

@@ -36,6 +36,8 @@ _IN_LINES: Final = frozenset(
 )
 """First words of the types of values in lines, as Spark's `jsonValue` writes them."""
 
+_LIMITED_TEXTS: Final = ("char", "varchar")
+
 _ENDS: Final = "\0\r\n"
 _OWN_TYPE: Final = {Format.TEXT: "string", Format.BINARY: "binary"}
 """Type of the only column of a format."""
@@ -69,6 +71,11 @@ class FileReadOptions:
     quote: str = '"'
     escape: str = ""
     null: str = ""
+
+    @property
+    def nulls(self) -> tuple[str, ...]:
+        """Texts of CSV that mean null where they are not in quotes: an empty one always does."""
+        return tuple(dict.fromkeys((self.null, "")))
 
 
 def file_read_options(options: Mapping[str, str]) -> FileReadOptions:
@@ -151,27 +158,42 @@ def check_columns(read: FileReadOptions, columns: Iterable[tuple[str, str]]) -> 
 
 
 def check_types(read: FileReadOptions, columns: Iterable[tuple[str, Any]]) -> None:
-    """Check that values of the types can be read from lines.
+    """Check that values of the types can be read from files of the format.
 
     Args:
         read: options.
         columns: name and type, as Spark's `jsonValue` writes it.
 
     Raises:
-        InvalidSpecError: a column has a type that has no form in JSON or CSV here.
+        InvalidSpecError: a column has a type that has no form in JSON or CSV here, or text of a
+            limited length, which Spark does not take from a Python process.
     """
-    if read.kind not in (Format.JSON, Format.CSV):
-        return
     is_csv = read.kind is Format.CSV
+    has_types = read.kind not in (Format.JSON, Format.CSV)
     for name, kind in columns:
-        if (wrong := _unreadable(kind, is_csv=is_csv)) is not None:
-            is_text = is_csv or wrong.startswith(("char", "varchar"))
+        wrong = _limited_text(kind) if has_types else _unreadable(kind, is_csv=is_csv)
+        if wrong is not None:
+            is_text = is_csv or wrong.startswith(_LIMITED_TEXTS)
             remedy = "make it a STRING, or leave it out" if is_text else "leave it out"
             raise rejected(
                 "schema",
                 f"format {read.kind} cannot read column {shown(name)} of type {wrong.upper()}:"
                 f" {remedy}",
             )
+
+
+def _limited_text(kind: Any) -> str | None:
+    """Return the first type within a type that is text of a limited length; None without any."""
+    match kind:
+        case str(text):
+            return text if text.startswith(_LIMITED_TEXTS) else None
+        case {"type": "struct", "fields": list(fields)}:
+            return next(filter(None, (_limited_text(field["type"]) for field in fields)), None)
+        case {"type": "array" | "map"}:
+            members = (kind.get(name) for name in ("keyType", "elementType", "valueType"))
+            return next(filter(None, map(_limited_text, members)), None)
+        case _:
+            return None
 
 
 def _unreadable(kind: Any, *, is_csv: bool) -> str | None:
