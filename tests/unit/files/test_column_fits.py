@@ -96,6 +96,25 @@ def test_columns_without_names_are_not_left_out_without_a_word() -> None:
     assert len(orc_rows(table, pa.schema([]))) == 1
 
 
+def test_times_without_a_zone_that_spark_has_written_to_orc_are_times() -> None:
+    """They are numbers in the file, which notes what they are."""
+    noted = {"spark.sql.catalyst.type": "timestamp_ntz"}
+    fields = [pa.field("at", pa.int64(), metadata=noted), pa.field("other", pa.int64())]
+    table = pa.table([[1_000_000, None, -1], [7, 8, 9]], schema=pa.schema(fields))
+    times = [dt.datetime(1970, 1, 1, 0, 0, 1), None, dt.datetime(1969, 12, 31, 23, 59, 59, 999999)]  # noqa: DTZ001 - local
+
+    both = pa.schema([("other", pa.int64()), ("AT", pa.timestamp("us"))])
+    assert orc_rows(table, both) == [
+        {"other": number, "AT": at} for number, at in zip((7, 8, 9), times, strict=True)
+    ]
+    in_utc = [at and at.replace(tzinfo=dt.UTC) for at in times]
+    assert [row["at"] for row in orc_rows(table, pa.schema([("at", UTC)]))] == in_utc
+    numbers = orc_rows(table, pa.schema([("at", pa.int64())]))
+    assert [row["at"] for row in numbers] == [1_000_000, None, -1]
+    with pytest.raises(TypeError, match="does not say the unit of the time"):
+        orc_rows(table, pa.schema([("other", pa.timestamp("us"))]))
+
+
 def test_rows_without_columns_count() -> None:
     """Zero columns have no middle."""
     assert parquet(pa.table({}), columns={"id": pa.int64()}) == []

@@ -66,6 +66,14 @@ def test_parquet_and_orc_say_it_themselves(tmp_path: Path) -> None:
     assert ddl(tmp_path, "a.orc", "Orc") == COLUMNS
 
 
+def test_orc_says_which_numbers_are_times(tmp_path: Path) -> None:
+    noted = {"spark.sql.catalyst.type": "timestamp_ntz"}
+    fields = [pa.field("at", pa.int64(), metadata=noted), pa.field("id", pa.int64())]
+    orc.write_table(pa.table([[1], [2]], schema=pa.schema(fields)), tmp_path / "a.orc")
+
+    assert ddl(tmp_path, "a.orc", "Orc") == "at TIMESTAMP, id BIGINT"
+
+
 UUID = pa.array([b"0123456789abcdef"], pa.binary(16))
 
 

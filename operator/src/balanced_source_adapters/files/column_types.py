@@ -128,6 +128,17 @@ def _field_as_named(field: Any, wanted: Any) -> Any:
     return field.with_name(wanted.name).with_type(as_named(field.type, wanted.type))
 
 
+def of_spark(field: Any) -> Kind:
+    """Return the type that a column of an ORC file had in Spark.
+
+    ORC has a time without a zone only since 1.7: Spark writes a number, and notes what it is.
+    """
+    is_time = (field.metadata or {}).get(_SPARK_TYPE) == b"timestamp_ntz"
+    return pa.timestamp("us") if is_time and types.is_int64(field.type) else field.type
+
+
+_SPARK_TYPE: Final = b"spark.sql.catalyst.type"
+
 _LISTS: Final[Mapping[int, Callable[[Kind, Any], Kind]]] = {
     pa.list_(pa.null()).id: lambda _, element: pa.list_(element),
     pa.large_list(pa.null()).id: lambda _, element: pa.large_list(element),

@@ -194,9 +194,13 @@ def _schema(store: FileStore, file: File, kind: Format, csv: CsvForm) -> "pa.Sch
 
                 return pq.read_schema(opened)
             case Format.ORC:
+                import pyarrow as pa
                 from pyarrow import orc
 
-                return orc.ORCFile(opened).schema
+                from balanced_source_adapters.files.column_types import of_spark
+
+                found = orc.ORCFile(opened).schema
+                return pa.schema([field.with_type(of_spark(field)) for field in found])
             case Format.AVRO:
                 from balanced_source_adapters.files.avro import AvroFile
 

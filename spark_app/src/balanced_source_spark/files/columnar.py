@@ -17,6 +17,7 @@ from balanced_source_adapters.files.column_types import (
     found_names,
     has_inner_dictionary,
     misfit,
+    of_spark,
     stored,
 )
 
@@ -66,17 +67,33 @@ def orc(
     wanted = found_names(opened.schema.names, schema.names)
     if schema.names and not wanted:
         _check_named(opened.schema.names)
-    _check_columns(opened.schema, schema, wanted)
-    columns = list(wanted.values()) or [opened.schema.names[0]]
+    found = opened.schema
+    # Whoever has asked for the number goes on to get it.
+    times = {
+        there: of_spark(found.field(there))
+        for name, there in wanted.items()
+        if pa.types.is_timestamp(schema.field(name).type)
+    }
+    kinds = pa.schema([field.with_type(times.get(field.name, field.type)) for field in found])
+    _check_columns(kinds, schema, wanted)
+    columns = list(wanted.values()) or [found.names[0]]
     calendar = calendars.of_orc(opened.metadata)
     for number in range(opened.nstripes):
         if not start <= number * size // opened.nstripes < end:
             continue
         stripe = opened.read_stripe(number, columns=columns)
         if wanted:
-            yield _fitted(stripe, schema, wanted, calendar)
+            yield _fitted(_viewed(stripe, times), schema, wanted, calendar)
         else:
             yield _nulls(schema, stripe.num_rows)
+
+
+def _viewed(batch: pa.RecordBatch, kinds: Mapping[str, Any]) -> pa.RecordBatch:
+    """Return a batch some of whose columns have other types, with the same bytes."""
+    for name, kind in kinds.items():
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, name, batch.column(place).view(kind))
+    return batch
 
 
 def avro(
