@@ -189,9 +189,10 @@ def _limited_text(kind: Any) -> str | None:
             return text if text.startswith(_LIMITED_TEXTS) else None
         case {"type": "struct", "fields": list(fields)}:
             return next(filter(None, (_limited_text(field["type"]) for field in fields)), None)
-        case {"type": "array" | "map"}:
-            members = (kind.get(name) for name in ("keyType", "elementType", "valueType"))
-            return next(filter(None, map(_limited_text, members)), None)
+        case {"type": "array", "elementType": element}:
+            return _limited_text(element)
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return _limited_text(key) or _limited_text(value)
         case _:
             return None
 
