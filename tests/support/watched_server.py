@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from balanced_source_operator.kube.stream import Page, WatchEvent
+from balanced_source_operator.kube.stream import ListPage, WatchEvent
 from balanced_source_operator.resources.kinds import ResourceKind
 
 
@@ -21,14 +21,14 @@ class Server:
 
     async def pages(
         self, kind: ResourceKind, namespace: str, *, selector: str
-    ) -> AsyncGenerator[Page, None]:
+    ) -> AsyncGenerator[ListPage, None]:
         self.lists += 1
         if self.refusal is not None:
             raise self.refusal
         items = list(self.items)
         revision = str(max((int(i["metadata"]["resourceVersion"]) for i in items), default=1))
         for start in range(0, max(1, len(items)), self.page):
-            yield Page(items[start : start + self.page], revision)
+            yield ListPage(items[start : start + self.page], revision)
             await self.between_pages()
 
     async def between_pages(self) -> None:

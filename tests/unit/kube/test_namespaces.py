@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.namespaces import ServedNamespaces
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
-from balanced_source_operator.kube.stream import ExpiredError, Page, WatchEvent
+from balanced_source_operator.kube.stream import ExpiredError, ListPage, WatchEvent
 from balanced_source_operator.kube.watches import FIRST_LIST, Watches
 from balanced_source_operator.resources.kinds import NAMESPACE, ResourceKind
 from support import virtual_time
@@ -128,10 +128,10 @@ class Cluster(Server):
 
     async def pages(
         self, kind: ResourceKind, namespace: str, *, selector: str
-    ) -> AsyncGenerator[Page, None]:
+    ) -> AsyncGenerator[ListPage, None]:
         self.listed.append(kind.plural)
         if kind != NAMESPACE:
-            yield Page([], "1")
+            yield ListPage([], "1")
             return
         assert selector == SELECTOR
         await asyncio.sleep(self._seconds)

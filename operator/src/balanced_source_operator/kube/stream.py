@@ -39,7 +39,7 @@ class SilentWatchError(KubernetesError):
     """
 
 
-class Page(NamedTuple):
+class ListPage(NamedTuple):
     """Some of the objects of a kind at one revision, the same for all pages of a list."""
 
     items: Sequence[Manifest]
@@ -61,7 +61,7 @@ class Stream(Protocol):
 
     def pages(
         self, kind: ResourceKind, namespace: str, *, selector: str
-    ) -> AsyncGenerator[Page, None]:
+    ) -> AsyncGenerator[ListPage, None]:
         """Yield all objects with matching labels, of one namespace or, if it is empty, of all.
 
         In pages, one at least: thousands of objects at once would be a multiple of what is kept.
@@ -97,7 +97,7 @@ class KubernetesStream:
 
     async def pages(
         self, kind: ResourceKind, namespace: str, *, selector: str
-    ) -> AsyncGenerator[Page, None]:
+    ) -> AsyncGenerator[ListPage, None]:
         query = {"labelSelector": selector, "limit": str(PAGE)}
         while True:
             found = json.loads(await self._text(kind, namespace, query))
@@ -105,7 +105,7 @@ class KubernetesStream:
                 {"apiVersion": kind.api_version, "kind": kind.kind, **item}
                 for item in found["items"]
             ]
-            yield Page(items, str(found["metadata"]["resourceVersion"]))
+            yield ListPage(items, str(found["metadata"]["resourceVersion"]))
             if not (token := found["metadata"].get("continue")):
                 return
             query = {**query, "continue": token}
