@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from testbed.kafka import KafkaCluster
 
-SAYS = "topic oders does not exist on cluster"
+SAYS = "topic oders does not exist on the cluster at"
 
 
 @pytest.fixture
