@@ -190,6 +190,11 @@ class Brokers:
         """
         for undo in list(self._undos.values()):
             undo()
+        if self._wait(lambda: not self._undos, _STEADY, _nothing):
+            return
+        # A node that needed longer than it may, on a busy machine, is there by now or starts again.
+        for name in list(self._undos):
+            self._restart_missing(name)
         if not self._wait(lambda: not self._undos, _STEADY, _nothing):
             raise TestbedError(
                 f"Kafka clusters {sorted(self._undos)} did not come back within {_STEADY:g} s"

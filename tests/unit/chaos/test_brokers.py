@@ -8,6 +8,7 @@ import pytest
 
 from chaos.light import brokers as module
 from chaos.light.brokers import Brokers
+from testbed.errors import DeadlineError
 from testbed.progress import QUIET
 
 pytestmark = pytest.mark.unit
@@ -22,6 +23,15 @@ class _Cluster:
 
     def resume(self, node: int) -> None:
         self.calls.append(f"resume {node}")
+
+    def kill(self, node: int) -> None:
+        self.calls.append(f"kill {node}")
+
+    def start_node(self, node: int) -> None:
+        raise DeadlineError(f"node {node} needs longer than it may")
+
+    def start_missing(self) -> None:
+        self.calls.append("start missing")
 
     def stop(self, *, grace: float) -> None:
         self.calls.append("stop")
@@ -56,6 +66,21 @@ def test_one_node_of_a_cluster_is_disturbed_at_a_time(brokers: Brokers, cluster:
     undo()
     assert cluster.calls == ["pause 1", "pause 1", "resume 1"]
     assert brokers.freeze("main", 2) is not None
+
+
+def test_a_node_that_started_too_slowly_does_not_disturb_its_cluster_for_good(
+    brokers: Brokers, cluster: _Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be there by now, and every later schedule would be given up."""
+    monkeypatch.setattr(module, "_STEADY", 0.3)
+    undo = brokers.kill("main", 1)
+    assert undo is not None
+    undo()
+
+    brokers.heal()
+
+    assert cluster.calls == ["kill 1", "start missing"]
+    assert brokers.freeze("main", 1) is not None
 
 
 def test_a_steady_cluster_is_not_disturbed(brokers: Brokers) -> None:
