@@ -26,6 +26,13 @@ async def pass_time(story: Story, seconds: float) -> None:
     await story.until(lambda: clock() >= due, "time to pass")
 
 
+async def reading(story: Story) -> None:
+    await story.begin()
+    await story.launched()
+    story.driver.start()
+    await story.adopted(parallelism=2, splits=8)
+
+
 def test_without_a_working_spark_operator_the_source_stays_degraded() -> None:
     async def play(story: Story) -> None:
         await story.begin()
@@ -66,10 +73,7 @@ def test_a_driver_that_fails_every_few_minutes_degrades_the_source_without_a_gap
     """The Spark operator starts it again by itself, and between two failures it reads."""
 
     async def play(story: Story) -> None:
-        await story.begin()
-        await story.launched()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        await reading(story)
         attempt(story, "RUNNING", 1, submitted=clock())
         await read_on(story, 690)
         for number in (1, 2, 3):
@@ -93,10 +97,7 @@ def test_a_driver_that_fails_every_few_minutes_degrades_the_source_without_a_gap
 
 def test_a_driver_pod_that_never_goes_is_a_problem_also_while_the_source_is_suspended() -> None:
     async def play(story: Story) -> None:
-        await story.begin()
-        await story.launched()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        await reading(story)
         story.server.edit(POD, NAMESPACE, "orders-1-driver", {"metadata": {"ownerReferences": []}})
         story.patch(application={"image": "next"})
         await pass_time(story, 200)

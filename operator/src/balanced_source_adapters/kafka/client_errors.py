@@ -131,7 +131,7 @@ class ClientErrors:
         self, cluster: str, config: Mapping[str, Any], notes: ClientNotes, *, title: str = ""
     ) -> None:
         self._cluster = cluster
-        self.title = title or titled(cluster)
+        self.title = titled(cluster, title)
         self._config = config
         self._notes = notes
         self.admin: Any = None
@@ -266,7 +266,7 @@ def unanswered(
     first = split_name(split_ids[0][1:])
     because = f" ({why})" if why else ""
     return TransientDiscoveryError(
-        f"{title or titled(cluster)}: {len(split_ids)} partitions, e.g. {first}, have no leader"
+        f"{titled(cluster, title)}: {len(split_ids)} partitions, e.g. {first}, have no leader"
         f" that answers{because}: check that all brokers are up; trying again",
         scope=cluster,
         reason=KafkaReason.NO_LEADER,

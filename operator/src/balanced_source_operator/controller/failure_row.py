@@ -67,13 +67,13 @@ class FailureRow:
             is_young(application, now) for application in applications
         )
         count = 0 if is_stable else max(self._failures(decision, applications), before)
-        last = problem if decision.failures else self.last
+        last = problem if decision.failures else None if is_new else self.last
         return FailureRow(
             count=count,
             settings=settings,
             is_over=problem is not None and problem.reason == Reason.RESTART_LIMIT_REACHED,
             settled=self._settled(applications, is_stable=is_stable),
-            last=last if count and not is_new else problem if decision.failures else None,
+            last=last if count else None,
         )
 
     def relapse(self, decision: Decision) -> Problem | None:

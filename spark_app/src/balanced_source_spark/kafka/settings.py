@@ -133,7 +133,7 @@ class RangeReaderSettings:
     @property
     def where(self) -> str:
         """What messages call the cluster."""
-        return self.title or titled(self.cluster)
+        return titled(self.cluster, self.title)
 
     def consumer(self, *, queue_per_split: bool) -> Mapping[str, Any]:
         """Configuration of the consumer; what the user has set goes first."""

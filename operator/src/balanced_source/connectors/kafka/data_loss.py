@@ -115,7 +115,7 @@ def topic_recreated(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
-        title or titled(cluster),
+        title,
         f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
         f" {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
@@ -188,7 +188,7 @@ def topic_deleted(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
-        title or titled(cluster),
+        title,
         f"topic {topic} was deleted before it was read to its stop offsets. Unread records are"
         f" gone: {listed(gaps)}",
         stopped="The source does not finish",
@@ -205,7 +205,7 @@ def topic_vanished(
         policy,
         KafkaReason.TOPIC_RECREATED,
         cluster,
-        title or titled(cluster),
+        title,
         f"topic {topic} was deleted before it was read to its end. Unread records are gone:"
         f" {listed(gaps)}",
         stopped="The query ends, so that someone decides",
@@ -222,7 +222,7 @@ def log_truncated(
         policy,
         KafkaReason.LOG_TRUNCATED,
         cluster,
-        title or titled(cluster),
+        title,
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
         f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
         stopped="Reading of these partitions has stopped",
@@ -261,7 +261,7 @@ def _by_policy(
         policy: what the user wants to happen.
         reason: of the problem.
         cluster: that lost records.
-        title: what messages call the cluster.
+        title: what messages call the cluster, if not by its name.
         loss: what happened, and to which records.
         stopped: what does not continue without consent.
         consent: what consent is given for.
@@ -272,7 +272,7 @@ def _by_policy(
             advice = f"{stopped}. {how_to_continue(consent)}"
         case OnDataLoss.CONTINUE:
             advice = f"{consented} (onDataLoss: Continue)"
-    message = f"{title}: {loss}. {advice}"
+    message = f"{titled(cluster, title)}: {loss}. {advice}"
     return Problem(
         reason=reason, message=message, scope=cluster, is_fatal=policy is OnDataLoss.FAIL
     )

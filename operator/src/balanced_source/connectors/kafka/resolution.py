@@ -313,7 +313,7 @@ def _why_other(
     title: str,
 ) -> str:
     first = min(splits)
-    where = title or titled(first.cluster)
+    where = titled(first.cluster, title)
     if given := history.given(first.topic):
         return (
             f"topic {first.topic} of {where} has the id {topic_ids[first.topic]},"

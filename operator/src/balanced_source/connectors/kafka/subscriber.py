@@ -129,7 +129,7 @@ class TopicPattern(KafkaSubscriber):
         # Among the refused topics one may match.
         if not found and not refused:
             problem = RefusedDiscoveryError(
-                f"no topic on {title or titled(cluster)} matches topicPattern {self.pattern!r}"
+                f"no topic on {titled(cluster, title)} matches topicPattern {self.pattern!r}"
                 f" (the whole name must match){self._excluded()}: create a topic or change"
                 " the pattern; looking again",
                 scope=cluster,
@@ -181,7 +181,7 @@ def _missing(cluster: str, title: str, what: str, names: list[str]) -> RefusedDi
     is_one = len(names) == 1
     missing = f"{what} {shown} does not" if is_one else f"{what}s {shown} do not"
     return RefusedDiscoveryError(
-        f"{missing} exist on {title or titled(cluster)}: create"
+        f"{missing} exist on {titled(cluster, title)}: create"
         f" {'it' if is_one else 'them'}, or correct the subscription; looking again",
         scope=cluster,
         reason=KafkaReason.UNKNOWN_TOPIC,

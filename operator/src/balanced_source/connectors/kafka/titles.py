@@ -8,9 +8,9 @@ _SHOWN: Final = 5
 """Addresses that a message names."""
 
 
-def titled(name: str) -> str:
-    """Return what messages call a cluster to which the user has given this name."""
-    return f"cluster {name}"
+def titled(name: str, title: str = "") -> str:
+    """Return what messages call a cluster: the title if there is one, else the user's name."""
+    return title or f"cluster {name}"
 
 
 def untitled(servers: str) -> str:
