@@ -90,11 +90,13 @@ def spark_application(
     return {"metadata": metadata, "status": {"applicationState": {"state": state}}}
 
 
-def driver_pod(application: str = "orders-1", *, phase: str = "Running") -> dict[str, Any]:
+def driver_pod(
+    application: str = "orders-1", *, phase: str = "Running", **more: Any
+) -> dict[str, Any]:
     """A driver's pod."""
     labels = {"spark-role": "driver", "sparkoperator.k8s.io/app-name": application}
     return {
-        "metadata": {"name": f"{application}-driver", "labels": labels},
+        "metadata": {"name": f"{application}-driver", "labels": labels, **more},
         "status": {"phase": phase},
     }
 

@@ -16,7 +16,10 @@ INTERNAL_ERROR: Final = (
 STATE_CORRUPT: Final = (
     "StateCorrupt",
     ReasonKind.OPERATION,
-    "The enumerator state in the ConfigMap cannot be read. The running query is not affected.",
+    (
+        "The enumerator state in the ConfigMap cannot be read. A running query keeps its splits;"
+        " nothing is rescaled or assigned."
+    ),
     (
         "Restore the ConfigMap from a backup, or delete it to rebuild the state from the"
         " driver's report."
@@ -245,6 +248,15 @@ EXECUTORS_MISSING: Final = (
         "See the executors' pods (label `spark-role=executor`), and the quotas and nodes of the"
         " namespace."
     ),
+)
+QUERY_STALLED: Final = (
+    "QueryStalled",
+    ReasonKind.OPERATION,
+    (
+        "Spark has begun no micro-batch for five minutes, or three times its longest pause:"
+        " nothing new is read, although the driver reports."
+    ),
+    "See the driver's log. If it hangs, delete its pod: another one continues from the checkpoint.",
 )
 DISCOVERY_FAILED: Final = (
     "DiscoveryFailed",

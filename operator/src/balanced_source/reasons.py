@@ -44,6 +44,7 @@ class Reason(ExplainedReason):
     DRIVER_SILENT = operation_reasons.DRIVER_SILENT
     READERS_MISSING = operation_reasons.READERS_MISSING
     EXECUTORS_MISSING = operation_reasons.EXECUTORS_MISSING
+    QUERY_STALLED = operation_reasons.QUERY_STALLED
     DISCOVERY_FAILED = operation_reasons.DISCOVERY_FAILED
     OWNER_REFERENCE_MISSING = operation_reasons.OWNER_REFERENCE_MISSING
     APPLICATION_STATE_WRONG = operation_reasons.APPLICATION_STATE_WRONG
@@ -468,6 +469,12 @@ class Reason(ExplainedReason):
         ReasonKind.EVENT,
         "Another client changed or deleted the stored state; it was written again.",
         "Find out who did.",
+    )
+    STATE_REBUILT = (
+        "StateRebuilt",
+        ReasonKind.EVENT,
+        "No state was stored; it was made again from what drivers report and what was published.",
+        "If no one deleted it on purpose, find out who did.",
     )
     ASSIGNMENT_RESTORED = (
         "AssignmentRestored",

@@ -17,7 +17,7 @@ from balanced_source.errors import (
 )
 from balanced_source.host import ReaderHost, handed_on
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark import checkpoints, executors
+from balanced_source_spark import checkpoints, executors, planning_watch
 from balanced_source_spark.channels.channel import AssignmentChannel
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.checkpoints import CheckpointWatch
@@ -27,6 +27,7 @@ from balanced_source_spark.executors import AdoptionGate
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts
+from balanced_source_spark.planning_watch import PlanningWatch
 from balanced_source_spark.report_lease import ReportLease
 
 log = get_logger(__name__)
@@ -90,6 +91,7 @@ class HostReporter:
     _progress: Progress
     _reported: ReaderHost | None
     _seen: NewestAssignment
+    _watch: PlanningWatch
 
     def _fail(self, error: BalancedSourceError) -> None:
         """End the query at its next planning call. Called with the lock held or not."""
@@ -141,7 +143,10 @@ class HostReporter:
         with self._lock:
             host, progress, self._is_urgent = self._host, self._progress, False
             # Here, because nothing is planned while a micro-batch waits for executors.
-            self._problems.set(executors.KEY, self._gate.problem())
+            self._problems.set(executors.KEY, missing := self._gate.problem())
+            # Without executors it is known why nothing begins.
+            stall = self._watch.problem() if missing is None else None
+            self._problems.set(planning_watch.KEY, stall)
             problems = tuple(self._problems)
         if host is None or self._is_closed or not self._write(host, sequence, progress, problems):
             return None

@@ -38,6 +38,7 @@ from balanced_source_spark.host_reporter import HostReporter, Progress
 from balanced_source_spark.instance import Instance
 from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts, this_place
+from balanced_source_spark.planning_watch import PlanningWatch
 from balanced_source_spark.report_lease import ReportLease
 from balanced_source_spark.why_nothing import check_patience, fenced, unassigned, without_retry
 
@@ -75,6 +76,7 @@ class HostRuntime(HostReporter):
         calls: makes the calls that the operator leaves to the driver; None if there is no operator.
         lease: how long it may plan without a report.
         place: where it runs; where this process does, unless it is said.
+        watch: whether Spark still plans.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class HostRuntime(HostReporter):
         calls: DriverCalls | None = None,
         lease: ReportLease | None = None,
         place: Whereabouts | None = None,
+        watch: PlanningWatch | None = None,
     ) -> None:
         self._lease = lease or ReportLease()
         self._channel = channel
@@ -109,6 +112,7 @@ class HostRuntime(HostReporter):
         self._progress = Progress()
         self._problems = ProblemBoard(log_problem)
         self._checkpoint = CheckpointWatch()
+        self._watch = watch or PlanningWatch()
         self._reported: ReaderHost | None = None
         self._is_urgent = False
         self._is_closed = False
@@ -153,6 +157,7 @@ class HostRuntime(HostReporter):
         self.check_problems()
         self.check_owner()
         with self._lock:
+            self._watch.called()
             if self._host is None or not self._may_plan():
                 return None
             try:

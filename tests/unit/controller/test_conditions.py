@@ -68,6 +68,35 @@ def test_a_reading_source_is_ready_and_nothing_else() -> None:
     assert all(c.observed_generation == 4 for c in status.conditions)
 
 
+def test_a_pod_that_runs_is_not_ready_before_its_driver_has_reported() -> None:
+    status = status_of(facts(starting={"0": "orders-1-driver"}, is_silent=True))
+
+    assert conditions(status) == {
+        "Ready": ("False", "WaitingForReaders"),
+        "Progressing": ("True", "WaitingForReaders"),
+        "Degraded": ("False", "AsExpected"),
+    }
+    assert status.lag is None
+    assert status.message == (
+        "driver pod orders-1-driver has started; its readers have not registered yet"
+    )
+
+
+def test_a_query_that_begins_no_micro_batch_is_not_ready() -> None:
+    """Its driver reports on: the planning process lives when the JVM stands still."""
+    stall = Problem(reason="QueryStalled", message="Spark has begun no micro-batch for 300 s")
+    host = HostState(
+        incarnation=1,
+        phase=HostPhase.ACTIVE,
+        report=make_report(epoch=3, parallelism=2, lag=7, problems=(stall,)),
+    )
+    status = status_of(facts(state=state(hosts={"0": host})))
+
+    assert conditions(status)["Ready"] == ("False", "QueryStalled")
+    assert conditions(status)["Degraded"] == ("True", "QueryStalled")
+    assert status.message == stall.message
+
+
 def test_a_rescale_on_its_way_is_progress_and_still_ready() -> None:
     status = status_of(facts(state=state(epoch=4)))
 

@@ -189,6 +189,7 @@ def test_an_out_of_memory_kill_is_named() -> None:
     [
         ({"reason": "OOMKilled", "exitCode": 0}, "OOMKilled (exit code 0): raise spark"),
         ({"reason": "Error", "exitCode": 2}, "Error (exit code 2)"),
+        ({"reason": "Error", "exitCode": 11}, "Error (exit code 11): executors ended or were refu"),
         ({"exitCode": 2}, "Error (exit code 2)"),
         ({"reason": "Completed", "exitCode": 0}, ""),
         ({"reason": "Completed"}, ""),

@@ -4,9 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import pytest
+
 from balanced_source.api import Problem
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Decision
+from balanced_source_operator.controller.diagnosis import NO_CAUSE
 from balanced_source_operator.controller.failure_row import FailureRow
 from balanced_source_operator.resources.kinds import FAILURES_ANNOTATION
 from support.builders import spark_application
@@ -137,3 +140,36 @@ def test_an_operator_that_starts_does_not_know_why_it_failed() -> None:
     assert found.reason == "ApplicationFailed"
     assert "after 3 failures in a row" in found.message
     assert "see the events of this BalancedSource" in found.message
+
+
+def restarting(cause: str) -> Decision:
+    problem = Problem(reason="ApplicationRestarting", message=f"its driver failed: {cause}")
+    return Decision(state=ApplicationState.PENDING, failures=1, problem=problem)
+
+
+def test_the_cause_of_a_failure_stays_when_its_pod_is_gone() -> None:
+    known, gone = restarting("exit code 11"), restarting(NO_CAUSE)
+    row = FailureRow().looked(known, there(ran=30), settings="a", now=NOW)
+
+    assert row.explained(gone, there(ran=30)) == known
+    row = row.looked(known, there(ran=30), settings="a", now=NOW)
+    assert row.explained(gone, there(ran=30)) == known, "also at the look after that"
+
+
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [
+        (restarting(NO_CAUSE), there(ran=30)),
+        (restarting("exit code 11"), there(ran=5, attempts=2)),
+        (restarting("exit code 11"), []),
+        (PENDING, there(ran=30)),
+    ],
+    ids=["it was never known", "another attempt", "no application", "no failure was seen"],
+)
+def test_a_cause_is_not_taken_from_another_failure(
+    seen: Decision, found: list[dict[str, Any]]
+) -> None:
+    row = FailureRow().looked(seen, there(ran=30), settings="a", now=NOW)
+    gone = restarting(NO_CAUSE)
+    assert row.explained(gone, found) == gone
+    assert row.explained(RUNNING, found) == RUNNING

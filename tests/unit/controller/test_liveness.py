@@ -1,6 +1,9 @@
 """A driver with the same report for three heartbeats is silent, by the operator's clock."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from balanced_source.coordinator import CoordinatorState, HostRole, HostState
 from balanced_source.documents.report import (
@@ -11,7 +14,7 @@ from balanced_source.documents.report import (
     seconds_behind,
 )
 from balanced_source_operator.controller.liveness import ALIVE, Liveness, Pulses, newest_report
-from support.builders import make_report
+from support.builders import driver_pod, make_report, spark_application
 
 REPORT = make_report(incarnation=2, sequence=5)
 
@@ -86,3 +89,59 @@ def test_a_source_that_all_hosts_leave_has_an_unknown_lag() -> None:
     told = newest_report(CoordinatorState(hosts={"0": leaving, "1": leaving}))
     assert told is not None
     assert told.lag is None
+
+
+STARTED_AT = 1_767_225_600.0
+"""2026-01-01T00:00:00Z, when the second driver's pod was created."""
+
+
+def of_host(heartbeat: float, *, incarnation: int = 1) -> CoordinatorState[Any]:
+    report = make_report(incarnation, sequence=1, heartbeat=heartbeat)
+    return CoordinatorState(hosts={"0": HostState(incarnation=incarnation, report=report)})
+
+
+def restarted(pulses: Pulses, *, now: float, phase: str = "Running") -> None:
+    """Two drivers of one application: one that failed, and the newer one."""
+    dead = driver_pod(phase="Failed", uid="a", creationTimestamp="2026-01-01T00:05:00Z")
+    newer = driver_pod(phase=phase, uid="b", creationTimestamp="2026-01-01T00:00:00Z")
+    pulses.look_at_drivers({"0": [spark_application()]}, [dead, newer], now=now)
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running"])
+def test_a_driver_is_starting_until_its_host_reports(phase: str) -> None:
+    pulses, before, after = Pulses(), of_host(STARTED_AT - 1), of_host(STARTED_AT + 9)
+    pulses.look_at(before, now=99.0)
+    assert pulses.starting(before) == {}, "no pod was seen"
+    restarted(pulses, now=100.0, phase=phase)
+    assert pulses.starting(before) == {"0": "orders-1-driver"}
+
+    pulses.look_at(after, now=110.0)
+    assert pulses.starting(after) == {}
+
+
+def test_a_driver_that_has_ended_is_not_starting() -> None:
+    pulses, before = Pulses(), of_host(STARTED_AT - 1)
+    restarted(pulses, now=100.0)
+    restarted(pulses, now=130.0, phase="Failed")
+    assert pulses.starting(before) == {}
+
+
+def test_a_host_that_has_never_reported_is_waited_for_elsewhere() -> None:
+    pulses = Pulses()
+    restarted(pulses, now=100.0)
+    assert pulses.starting(CoordinatorState(hosts={"0": HostState()})) == {}
+    assert pulses.starting(CoordinatorState(hosts={})) == {}
+    assert pulses.starting(of_host(0.0)) == {}, "an unknown time is no time before"
+
+
+def test_the_clock_of_the_drivers_node_may_be_an_hour_behind() -> None:
+    """A report is the new driver's when no older one can live any more."""
+    pulses, early = Pulses(), of_host(STARTED_AT - 3590)
+    restarted(pulses, now=100.0)
+    pulses.look_at(early, now=110.0)
+    assert pulses.starting(early) == {"0": "orders-1-driver"}
+
+    late = of_host(STARTED_AT - 3560, incarnation=2)
+    restarted(pulses, now=100.0 + ALIVE)
+    pulses.look_at(late, now=100.0 + ALIVE)
+    assert pulses.starting(late) == {}

@@ -18,13 +18,16 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
-from balanced_source_operator.runtime.host_losses import QUIET, HostLosses
+from balanced_source_operator.runtime.host_losses import QUIET, STARTING, HostLosses
 from balanced_source_operator.spec.host_loss import HostLossPolicy
 from support import virtual_time
-from support.builders import spark_application
+from support.builders import driver_pod, spark_application
 
 ACTIVE = HostState(phase=HostPhase.ACTIVE, incarnation=3)
 EXPECTED = HostState()
+STALE = replace(ACTIVE, report=HostReport(incarnation=3, sequence=1, heartbeat=1.0))
+"""What the driver before the present one reported last."""
+
 NAMES = {"first": "0", "second": "1", "third": "2"}
 OWNERS = {("a",): 0, ("b",): 1, ("c",): 1}
 
@@ -310,6 +313,30 @@ def test_drivers_that_run_and_do_not_report_are_a_problem_after_a_while() -> Non
         scene.report("0")
         scene.events()
         assert scene.told == []
+
+    virtual_time.run(play())
+
+
+def test_a_driver_that_has_just_started_again_is_given_more_time() -> None:
+    """Of one that reads packages, the pod runs for minutes before it reports."""
+
+    async def play() -> None:
+        scene = Scene()
+        running(scene)
+        del scene.applications["1"]
+        scene.report("0")
+        pod = driver_pod(uid="second", creationTimestamp="2026-01-01T00:00:00Z")
+        scene.pulses.look_at_drivers(scene.applications, [pod], now=virtual_time.clock())
+        scene.events(first=STALE)
+        await asyncio.sleep(STARTING - 1)
+        scene.events(first=STALE)
+        assert scene.told == []
+        assert scene.losses.pause() == 1.0
+        await asyncio.sleep(1)
+        scene.events(first=STALE)
+        (told,) = scene.told
+        assert told.startswith("driver pod orders-1-driver has run for 300 s and has not regist")
+        assert "Deleting the pod would begin its start again" in told
 
     virtual_time.run(play())
 

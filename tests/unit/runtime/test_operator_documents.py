@@ -25,6 +25,7 @@ async def reading(story: Story, **begin: Any) -> None:
     await story.launched()
     story.driver.start()
     await story.adopted(parallelism=2, splits=8)
+    assert "StateRebuilt" not in story.events, "a new source has no state yet"
 
 
 def check(play: Play) -> Story:
@@ -142,6 +143,7 @@ def test_state_that_cannot_be_trusted_stops_the_next_operator_and_not_the_query(
         await story.until(lambda: story.seen[-1][0] > 1, "a new lineage")
         await story.adopted(parallelism=2, splits=8)
         assert story.owners == owners
+        assert "StateRebuilt" in story.events
 
     check(play)
 

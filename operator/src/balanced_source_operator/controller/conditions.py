@@ -1,7 +1,7 @@
 """The status as a function of what is known: three conditions and one sentence."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -19,7 +19,12 @@ from balanced_source_operator.controller.autoscaling.settings import autoscaling
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import host_statuses, hosts_done, running_hosts
 from balanced_source_operator.controller.liveness import newest_report
-from balanced_source_operator.controller.problems import degradations_of, losses_of, missing_readers
+from balanced_source_operator.controller.problems import (
+    degradations_of,
+    losses_of,
+    missing_readers,
+    reported,
+)
 from balanced_source_operator.resources.kinds import PAUSED_ANNOTATION
 from balanced_source_operator.spec.status import ApplicationStatus, BalanceStatus, Condition, Status
 
@@ -248,7 +253,13 @@ def _ready(
         state is not None
         and _adopted_epoch(facts, state) > 0
         and application.state is ApplicationState.RUNNING
+        and not facts.starting
     )
+    if reads and (silence := _with_reason(facts.problems, Reason.DRIVER_SILENT)) is not None:
+        # It may read on without a way to the API server. The alert DriverSilent counts on True.
+        return True, silence.reason, silence.message
+    if reads and (stall := _with_reason(reported(facts), Reason.QUERY_STALLED)) is not None:
+        return False, stall.reason, stall.message
     if reads and state is not None:
         problem_text = f"{degraded.message}; " if degraded is not None else ""
         reading = (
@@ -261,6 +272,10 @@ def _ready(
         or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
+
+
+def _with_reason(problems: Iterable[Problem], reason: Reason) -> Problem | None:
+    return next((problem for problem in problems if problem.reason == reason), None)
 
 
 def _balance(state: CoordinatorState[Any]) -> BalanceStatus:

@@ -38,6 +38,9 @@ _CANNOT_START: Final[Mapping[str, str]] = {
 }
 """Reasons for which a container waits and that do not pass by themselves, with what to do."""
 
+NO_CAUSE: Final = "no cause is known"
+"""What a message says of a failure of which nothing tells why."""
+
 _LONGEST_MESSAGE: Final = 500
 """Characters of what a container says about its end."""
 
@@ -67,7 +70,7 @@ def cause(application: Manifest, pods: Sequence[Manifest]) -> str:
     state = application.get("status", {}).get("applicationState", {})
     parts = [failure_in(str(state.get("errorMessage", "")))]
     parts += [text for pod in drivers_of(application, pods) for text in _terminations(pod)]
-    return "; ".join(dict.fromkeys(part for part in parts if part)) or "no cause is known"
+    return "; ".join(dict.fromkeys(part for part in parts if part)) or NO_CAUSE
 
 
 def drivers_of(application: Manifest, pods: Sequence[Manifest]) -> list[Manifest]:
@@ -194,6 +197,15 @@ _MORE_MEMORY: Final = (
 )
 
 
+_TOO_FEW_EXECUTORS: Final = (
+    "executors ended or were refused too often: see the quotas and nodes of the namespace, and the"
+    " driver's log"
+)
+
+_EXIT_CODES: Final[Mapping[int, str]] = {11: _TOO_FEW_EXECUTORS, 12: _TOO_FEW_EXECUTORS}
+"""What Spark means by the exit code of a driver (`SparkExitCode`)."""
+
+
 def _terminations(pod: Manifest) -> Iterator[str]:
     """Why containers of a pod ended with an error."""
     name = pod["metadata"]["name"]
@@ -205,8 +217,9 @@ def _terminations(pod: Manifest) -> Iterator[str]:
             ended = container.get(state, {}).get("terminated") or {}
             if ended.get("exitCode", 0) != 0 or ended.get("reason") == "OOMKilled":
                 word = ended.get("reason", "Error")
-                more = f": {_MORE_MEMORY}" if word == "OOMKilled" else ""
-                yield f"pod {name}: {word} (exit code {ended.get('exitCode')}){more}"
+                code = ended.get("exitCode")
+                more = _MORE_MEMORY if word == "OOMKilled" else _EXIT_CODES.get(code, "")
+                yield f"pod {name}: {word} (exit code {code})" + (f": {more}" if more else "")
                 yield _own_reason(ended)
 
 

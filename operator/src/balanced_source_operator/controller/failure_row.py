@@ -14,6 +14,7 @@ from balanced_source_operator.controller.application_facts import (
     is_young,
 )
 from balanced_source_operator.controller.decisions import Decision
+from balanced_source_operator.controller.diagnosis import NO_CAUSE
 from balanced_source_operator.kube.port import Manifest
 
 SHOWN_FROM: Final = 2
@@ -34,6 +35,7 @@ class FailureRow:
         settled: uid → number of the attempt that was last seen to have run for `STABLE_AFTER`.
             Kubeflow's operator counts the attempts of an application over months.
         last: the newest failure; None if no look has seen one.
+        failed: uid and number of the attempt whose failure that is.
     """
 
     count: int = 0
@@ -41,6 +43,19 @@ class FailureRow:
     is_over: bool = False
     settled: Mapping[str, int] = field(default_factory=dict)
     last: Problem | None = None
+    failed: tuple[str, int] | None = None
+
+    def explained(self, decision: Decision, applications: Sequence[Manifest]) -> Decision:
+        """Give a failure whose traces are gone the cause that an earlier look has seen.
+
+        Kubeflow's operator deletes the pod of a failed driver, and its own message, before it
+        starts the next one.
+        """
+        problem = decision.problem
+        is_lost = problem is not None and NO_CAUSE in problem.message
+        if not is_lost or self.last is None or self.failed != _newest_attempt(applications):
+            return decision
+        return replace(decision, problem=self.last)
 
     def looked(
         self, decision: Decision, applications: Sequence[Manifest], *, settings: str, now: float
@@ -67,13 +82,16 @@ class FailureRow:
             is_young(application, now) for application in applications
         )
         count = 0 if is_stable else max(self._failures(decision, applications), before)
-        last = problem if decision.failures else None if is_new else self.last
+        last, failed = (None, None) if is_new else (self.last, self.failed)
+        if decision.failures:
+            last, failed = problem, _newest_attempt(applications)
         return FailureRow(
             count=count,
             settings=settings,
             is_over=problem is not None and problem.reason == Reason.RESTART_LIMIT_REACHED,
             settled=self._settled(applications, is_stable=is_stable),
             last=last if count else None,
+            failed=failed if count else None,
         )
 
     def relapse(self, decision: Decision) -> Problem | None:
@@ -113,6 +131,12 @@ class FailureRow:
             for uid, number in attempts.items()
             if uid in self.settled
         }
+
+
+def _newest_attempt(applications: Sequence[Manifest]) -> tuple[str, int] | None:
+    if not applications:
+        return None
+    return _uid(applications[0]), attempts_of(applications[0])
 
 
 def _uid(application: Manifest) -> str:

@@ -44,6 +44,19 @@ def still_silent(decisions: Mapping[str, Decision], silent: AbstractSet[str]) ->
     return frozenset(silent) - hosts_done(decisions)
 
 
+def without_driver(
+    decisions: Mapping[str, Decision], state: CoordinatorState[Any]
+) -> frozenset[str]:
+    """Return the hosts of which no driver runs: what they reported last says nothing of now.
+
+    An application that has ended in order has read what there was.
+    """
+    known = (ApplicationState.RUNNING, ApplicationState.FINISHED)
+    return frozenset(
+        name for name in state.members if name in decisions and decisions[name].state not in known
+    )
+
+
 def host_statuses(facts: Facts) -> list[HostStatus]:
     """Return what the status says of each host.
 

@@ -16,6 +16,8 @@ from balanced_source.documents.report import (
 )
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.host.reader_figures import joined
+from balanced_source_operator.controller.driver_starts import DriverStart, starts_of
+from balanced_source_operator.kube.port import Manifest
 
 V = TypeVar("V")
 
@@ -60,6 +62,7 @@ class Pulses:
 
     def __init__(self) -> None:
         self._of: dict[str, Liveness] = {}
+        self._starts: dict[str, DriverStart] = {}
         self._heard_at = self._heard_since = -math.inf
 
     def look(self, host: str, report: HostReport | None, *, now: float) -> None:
@@ -99,6 +102,45 @@ class Pulses:
         self._of = {host: pulse for host, pulse in self._of.items() if host in state.hosts}
         for host, known in state.hosts.items():
             self.look(host, known.report, now=now)
+
+    def look_at_drivers(
+        self,
+        applications: Mapping[str, Sequence[Manifest]],
+        pods: Sequence[Manifest],
+        *,
+        now: float,
+    ) -> None:
+        """Look at the driver pods of all hosts.
+
+        Args:
+            applications: of each host.
+            pods: of the source.
+            now: by the operator's clock.
+        """
+        self._starts = starts_of(applications, pods, before=self._starts, now=now)
+
+    def starting(self, state: CoordinatorState[Any]) -> dict[str, str]:
+        """Return the driver pods that are newer than the last report of their hosts, by host.
+
+        A Spark operator starts a failed driver again in the same application, and the pod is
+        Running before its JVM has loaded anything. Hosts that have never reported are left out:
+        the coordinator waits for them by itself.
+        """
+        return {
+            host: start.pod
+            for host, start in self._starts.items()
+            if host in state.members and self._precedes(state.hosts[host].report, host, start)
+        }
+
+    def _precedes(self, report: HostReport | None, host: str, start: DriverStart) -> bool:
+        """Return whether a report is older than the start of a driver.
+
+        The clock of the report's node may be behind the API server's. So a report that was first
+        seen when no older driver can live any more is one of this driver.
+        """
+        if report is None or not report.heartbeat or start.created_at <= report.heartbeat:
+            return False
+        return self._of.get(host, Liveness()).since - start.seen_at < ALIVE
 
     def silent(self, *, now: float) -> frozenset[str]:
         """Return the hosts whose last report says nothing about the present."""

@@ -26,7 +26,7 @@ def degradations_of(facts: Facts) -> list[Problem]:
     found = [
         *(_with_progress(problem, facts) for problem in facts.problems),
         *discovery_problems(facts.discovery),
-        *(problem for problem in _reported(facts) if not _is_past(problem, facts)),
+        *(problem for problem in reported(facts) if not _is_past(problem, facts)),
     ]
     missing = missing_readers(facts)
     if facts.is_overdue and missing is not None:
@@ -48,8 +48,8 @@ def _with_progress(problem: Problem, facts: Facts) -> Problem:
 
 def losses_of(facts: Facts) -> list[Problem]:
     """Return problems after which the sink lacks or may lack records, while reading continues."""
-    reported = [p for p in _reported(facts) if is_loss(p.reason) and not p.is_fatal]
-    return [*reported, *facts.losses.problems]
+    skipped = [p for p in reported(facts) if is_loss(p.reason) and not p.is_fatal]
+    return [*skipped, *facts.losses.problems]
 
 
 def discovery_problems(errors: Mapping[str, Exception]) -> list[Problem]:
@@ -72,8 +72,8 @@ def _is_past(problem: Problem, facts: Facts) -> bool:
     return is_lost and problem.reason not in CHECKPOINT_REASONS
 
 
-def _reported(facts: Facts) -> list[Problem]:
-    """Problems that drivers report."""
+def reported(facts: Facts) -> list[Problem]:
+    """Return the problems that drivers report."""
     hosts = facts.state.hosts.values() if facts.state else ()
     return [
         problem for host in hosts if host.report is not None for problem in host.report.problems
@@ -95,5 +95,11 @@ def missing_readers(facts: Facts) -> Problem | None:
         return Problem(
             reason=Reason.WAITING_FOR_READERS,
             message="the application runs; its readers have not registered yet",
+        )
+    if runs and facts.starting:
+        pods = ", ".join(sorted(facts.starting.values()))
+        return Problem(
+            reason=Reason.WAITING_FOR_READERS,
+            message=f"driver pod {pods} has started; its readers have not registered yet",
         )
     return None

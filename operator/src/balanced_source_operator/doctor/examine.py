@@ -9,6 +9,7 @@ from balanced_source_operator.doctor.cluster import (
     check_spark_operators,
     installed_operators,
 )
+from balanced_source_operator.doctor.executors import check_executors
 from balanced_source_operator.doctor.finding import (
     ClusterApi,
     Diagnosis,
@@ -126,6 +127,8 @@ async def examine_source(api: ClusterApi, patient: Patient) -> AsyncIterator[Dia
 async def _looked_at(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
     """Yield the result of each check that asks the cluster or what the source reads from."""
     async for diagnosis in check_application(api, patient):
+        yield diagnosis
+    async for diagnosis in check_executors(api, patient):
         yield diagnosis
     answer = await understood(api, patient)
     if isinstance(answer, Diagnosis):

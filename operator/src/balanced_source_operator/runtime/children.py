@@ -161,6 +161,7 @@ class Children:
             is_done=has_ended and _ends(desired) and not wanted.is_unread,
             is_over=has_ended and decision.problem is None and _is_available_now(desired),
         )
+        decision = self._row.explained(decision, self._applications)
         settings = f"{wanted.spec_hash} {wanted.nonce}"
         self._row = self._row.looked(
             decision, self._applications, settings=settings, now=time.time()

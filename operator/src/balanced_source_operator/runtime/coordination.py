@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard
+from balanced_source.api import ProblemBoard
 from balanced_source.coordinator import (
     CallCompleted,
     Checkpoint,
@@ -58,6 +58,7 @@ from balanced_source_operator.runtime.host_losses import HostLosses
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.publisher import Publisher
 from balanced_source_operator.runtime.reports import Reports
+from balanced_source_operator.runtime.state_loss import corrupt, rebuilt
 from balanced_source_operator.spec.hosts import host_names
 
 _DRIVER_CALLS: Final = ("driver calls",)
@@ -202,14 +203,7 @@ class Coordination:
             stored = await self._state.read()
             restored = await self._restored(stored, desired) if stored else None
         except StateError as error:
-            message = (
-                f"The enumerator state in ConfigMap {self._state.name} cannot be read: {error}. The"
-                " running query is not affected. Restore the ConfigMap from a backup, or delete it"
-                " to rebuild the state from the driver's report"
-            )
-            self._problems.raise_(
-                Reason.STATE_CORRUPT, Problem(reason=Reason.STATE_CORRUPT, message=message)
-            )
+            self._problems.raise_(Reason.STATE_CORRUPT, corrupt(self._state.name, error))
             return None
         self._problems.clear(Reason.STATE_CORRUPT)
         # One that is not wanted any more may still hold splits, and only its application tells if
@@ -219,11 +213,16 @@ class Coordination:
         former = await self._publisher.read(dict.fromkeys((*known, *hosts)))
         self._alignment = former.alignment if former is not None else None
         self._report_within = former.report_within if former is not None else None
+        lineage = self._lineage(former, hosts)
+        if restored is None and lineage > 1:
+            await self._events.post(
+                Reason.STATE_REBUILT, rebuilt(self._state.name, lineage), warning=True
+            )
         coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(
             desired.source,
             parallelism=desired.spec.parallelism,
             hosts=hosts,
-            lineage=self._lineage(former, hosts),
+            lineage=lineage,
             restored=restored,
             published=former,
         )

@@ -31,6 +31,9 @@ QUIET: Final = 120.0
 """Seconds without a report of any driver after which people are told: longer than a watch that has
 ended unnoticed keeps reports from us."""
 
+STARTING: Final = 300.0
+"""The same for drivers that have just been started again: JVM, packages and executors take time."""
+
 _KEY = "lost host"
 _QUIET = "no driver reports"
 
@@ -52,7 +55,7 @@ class HostLosses:
         self._problems = problems
         self._named: set[str] = set()
         self._unheard: dict[str, float] = {}
-        self._after = 0.0
+        self._after, self._patience = 0.0, QUIET
 
     def events(
         self, coordinator: SourceCoordinator[Any, Any], spec: BalancedSourceSpec
@@ -100,7 +103,7 @@ class HostLosses:
     ) -> list[HostSilent | HostGivenUp]:
         now, self._after = time.monotonic(), policy.seconds
         self._note_unheard(state, now)
-        self._note_quiet(now)
+        self._note_quiet(state, now)
         is_heard = self._pulses.is_heard(now=now)
         lost = {
             name: host
@@ -151,7 +154,7 @@ class HostLosses:
             for host in self._pulses.silent(now=now)
         ]
         left += [since + self._after - now for since in self._unheard.values()]
-        left.append(self._quiet_since() + QUIET - now)
+        left.append(self._quiet_since() + self._patience - now)
         return min((seconds for seconds in left if 0 < seconds < math.inf), default=None)
 
     def _quiet_since(self) -> float:
@@ -162,7 +165,7 @@ class HostLosses:
         # An application that has just started, as after a suspension, needs time to register.
         return max(heard_at, self._running_since)
 
-    def _note_quiet(self, now: float) -> None:
+    def _note_quiet(self, state: CoordinatorState[Any], now: float) -> None:
         """Tell if no driver reports: nothing else says that all of them hang."""
         running = {
             found["metadata"]["uid"]: name_of(found)
@@ -172,8 +175,11 @@ class HostLosses:
         }
         if running.keys() != self._running:
             self._running, self._running_since = frozenset(running), now
-        is_quiet = now - self._quiet_since() >= QUIET
-        self._problems.set(_QUIET, _quiet(sorted(running.values())) if is_quiet else None)
+        starting = self._pulses.starting(state)
+        self._patience = STARTING if starting else QUIET
+        is_quiet = now - self._quiet_since() >= self._patience
+        found = _slow(sorted(starting.values())) if starting else _quiet(sorted(running.values()))
+        self._problems.set(_QUIET, found if is_quiet else None)
 
     def _note_unheard(self, state: CoordinatorState[Any], now: float) -> None:
         """Note since when others report and a host that may hold splits was not heard.
@@ -215,11 +221,21 @@ def _is_told(host: HostState) -> bool:
     return host.phase is not HostPhase.EXPECTED
 
 
+def _slow(pods: list[str]) -> Problem:
+    message = (
+        f"driver pod {', '.join(pods)} has run for {STARTING:.0f} s and has not registered, so"
+        " nothing is read as far as is known. Its log says what it waits for, such as packages or"
+        " executors. Deleting the pod would begin its start again"
+    )
+    return Problem(reason=Reason.DRIVER_SILENT, message=message)
+
+
 def _quiet(applications: list[str]) -> Problem:
+    runs = "runs" if len(applications) == 1 else "run"
     message = (
         f"no driver of this source has reported for {QUIET:.0f} s, although"
-        f" {', '.join(applications)} run: what is read, and the lag, are unknown. See the logs of"
-        " the drivers, and whether they reach the API server. If one hangs, delete its pod:"
+        f" {', '.join(applications)} {runs}: what is read, and the lag, are unknown. See the logs"
+        " of the drivers, and whether they reach the API server. If one hangs, delete its pod:"
         " another one continues from the checkpoint"
     )
     return Problem(reason=Reason.DRIVER_SILENT, message=message)

@@ -24,7 +24,7 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.hosts import combined, still_silent
+from balanced_source_operator.controller.hosts import combined, still_silent, without_driver
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
 from balanced_source_operator.controller.problems import problems_of
@@ -34,6 +34,7 @@ from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
     PAUSED_ANNOTATION,
+    POD,
     ResourceKind,
 )
 from balanced_source_operator.resources.reader_pods import reader_selector
@@ -320,12 +321,23 @@ class SourceRuntime:
             facts = replace(facts, problems=tuple(self._problems))  # the status may be refused
             await self._announcer.announce(problems_of(facts))
 
+    def _unheard(self, now: float) -> tuple[Mapping[str, str], frozenset[str]]:
+        """Return the drivers that have started and not reported, and the hosts with unknown lag."""
+        self._pulses.look_at_drivers(self._observed.by_host, self._observed.all(POD), now=now)
+        if (coordinator := self._coordination.coordinator) is None:
+            return {}, frozenset()
+        state = coordinator.state
+        self._pulses.look_at(state, now=now)
+        starting = self._pulses.starting(state)
+        unheard = self._pulses.silent(now=now) | starting.keys()
+        unheard |= without_driver(self._decisions, state)
+        return starting, still_silent(self._decisions, unheard)
+
     def _facts(self) -> Facts:
         body, coordinator = self._observed.body, self._coordination.coordinator
         now = time.monotonic()
-        if coordinator is not None:
-            self._pulses.look_at(coordinator.state, now=now)
         enumerator = coordinator.enumerator if coordinator is not None else None
+        starting, silent = self._unheard(now)
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
             selector=self._reader_selector(),
@@ -340,9 +352,10 @@ class SourceRuntime:
             hosts=self._decisions,
             images=self._fleet.images,
             wanted_hosts=host_names(self._desired.spec) if self._desired is not None else (),
-            silent_hosts=still_silent(self._decisions, self._pulses.silent(now=now)),
+            silent_hosts=silent,
+            starting=starting,
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
-            is_silent=bool(still_silent(self._decisions, self._pulses.silent(now=now))),
+            is_silent=bool(silent),
             is_overdue=self._waiting.is_over(),
             last_valid=self._spec.last_valid(self._stored_status),
             settings=self._settings(),

@@ -1,0 +1,91 @@
+"""Checks whether a source that is not read has executors, and which quotas are used up."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from balanced_source.reasons import Reason
+from balanced_source_operator.controller.diagnosis import is_driver
+from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, error, unknown
+from balanced_source_operator.doctor.sources import Patient
+from balanced_source_operator.kube.port import KubernetesError, Manifest
+from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
+
+QUOTA: Final = ResourceKind("", "v1", "resourcequotas", "ResourceQuota")
+
+PATIENCE: Final = 60.0
+"""Seconds after its start in which a driver may have no executor yet."""
+
+_LIVING: Final = frozenset({"Pending", "Running"})
+
+
+async def check_executors(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
+    """Yield an error if a source is not read, and its driver has no executor pod.
+
+    Only the driver is told why an executor pod was refused, and Spark ends it after a while with
+    exit code 11: no object says so.
+    """
+    if _is_ready(patient):
+        return
+    check, selector = f"{patient.label}: executors", f"{NAME_LABEL}={patient.name}"
+    try:
+        pods = await api.list(POD, patient.namespace, selector=selector)
+    except KubernetesError as refusal:
+        yield unknown(check, str(refusal))
+        return
+    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") in _LIVING]
+    drivers = [pod for pod in living if is_driver(pod) and _age(pod) >= PATIENCE]
+    if not drivers or len(living) > sum(map(is_driver, living)):
+        return
+    name = drivers[0]["metadata"]["name"]
+    message = f"driver pod {name} runs without an executor pod, so nothing is read"
+    remedy = (
+        f"See why executors were refused: kubectl logs -n {patient.namespace} {name} | grep -i"
+        " executor. The page on sizing says how many pods a source needs."
+    )
+    quotas = "; ".join(await _used_up(api, patient.namespace))
+    yield error(
+        check,
+        Reason.EXECUTORS_MISSING,
+        message + (f". {quotas}" if quotas else ""),
+        f"Raise the quota, or free what it counts. {remedy}" if quotas else remedy,
+    )
+
+
+async def _used_up(api: ClusterApi, namespace: str) -> list[str]:
+    """Return what is used up of the quotas of a namespace; nothing if they may not be listed."""
+    try:
+        found = await api.list(QUOTA, namespace, selector="")
+    except KubernetesError as refusal:
+        return [f"Its ResourceQuotas cannot be listed: {refusal}"]
+    return list(_exhausted(found))
+
+
+def _exhausted(quotas: Sequence[Manifest]) -> Iterator[str]:
+    for quota in quotas:
+        status = quota.get("status") or {}
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        full = [
+            f"{resource} ({used[resource]} of {limit})"
+            for resource, limit in sorted(hard.items())
+            if used.get(resource) == limit
+        ]
+        if full:
+            yield f"ResourceQuota {quota['metadata']['name']} is used up: {', '.join(full)}"
+
+
+def _is_ready(patient: Patient) -> bool:
+    conditions = (patient.body.get("status") or {}).get("conditions", ())
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in conditions
+    )
+
+
+def _age(pod: Manifest) -> float:
+    """Return the seconds since a pod was created, by the clock of this machine."""
+    stamp = str(pod["metadata"].get("creationTimestamp", ""))
+    try:
+        return (datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()
+    except (ValueError, TypeError):
+        return PATIENCE

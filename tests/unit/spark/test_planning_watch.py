@@ -1,0 +1,95 @@
+"""A query that hangs reports on, and reads nothing: that is told."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.reasons import Reason
+from balanced_source_spark.host_runtime import HostRuntime
+from balanced_source_spark.planning_watch import PATIENCE, PlanningWatch
+from support.memory_channel import MemoryChannel
+from testbed.waiting import wait_until
+
+
+class Clock:
+    """Stands still but for `pass_`."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def watched(pauses: Iterable[float]) -> tuple[PlanningWatch, Clock]:
+    """Spark asks after each of these pauses."""
+    clock = Clock()
+    watch = PlanningWatch(clock)
+    watch.called()
+    for pause in pauses:
+        clock.pass_(pause)
+        watch.called()
+    return watch, clock
+
+
+@pytest.mark.parametrize(
+    ("pauses", "patience"),
+    [
+        ((0.01, 3.0), PATIENCE),
+        ((60.0, 240.0, 1.0), 720.0),
+        ((3600.0, 3600.0), 10_800.0),
+    ],
+    ids=["at once", "slow micro-batches", "a trigger of an hour"],
+)
+def test_a_pause_is_a_problem_when_it_is_much_longer_than_usual(
+    pauses: tuple[float, ...], patience: float
+) -> None:
+    watch, clock = watched(pauses)
+    clock.pass_(patience - 1)
+    assert watch.problem() is None
+    clock.pass_(1)
+    problem = watch.problem()
+    assert problem is not None
+    assert problem.reason == Reason.QUERY_STALLED
+    assert problem.message.startswith(
+        f"Spark has begun no micro-batch for {patience:.0f} s (before"
+    )
+    clock.pass_(100)
+    assert watch.problem() == problem, "what says nothing new wakes no one"
+
+    watch.called()
+    assert watch.problem() is None
+
+
+@pytest.mark.parametrize("pauses", [(), (3600.0,)])
+def test_before_usual_pauses_are_known_none_is_a_problem(pauses: tuple[float, ...]) -> None:
+    """The first micro-batch may read days, and a trigger may fire once an hour."""
+    watch, clock = watched(pauses)
+    clock.pass_(1e6)
+    assert watch.problem() is None
+    assert PlanningWatch(clock).problem() is None
+
+
+def test_a_host_reports_that_its_query_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("balanced_source_spark.host_reporter.HEARTBEAT_INTERVAL", 0.02)
+    watch, clock = watched((1.0, 1.0))
+    channel = MemoryChannel()
+    runtime = HostRuntime(channel, watch=watch)
+    try:
+        runtime.committed(StreamOffset())
+        wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
+        clock.pass_(PATIENCE)
+        wait_until(
+            lambda: [p.reason for p in channel.reports[-1].problems] == ["QueryStalled"],
+            8,
+            "the problem",
+            interval=0.005,
+        )
+        runtime.base()
+        wait_until(lambda: channel.reports[-1].problems == (), 8, "no problem", interval=0.005)
+    finally:
+        runtime.close()
