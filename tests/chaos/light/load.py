@@ -106,6 +106,16 @@ class Load:
             self._plain.flush(_FLUSH)
         yield
 
+    @contextlib.contextmanager
+    def held(self, topic: str) -> Iterator[None]:
+        """Produce nothing to a topic for a moment, with nothing on its way; then as before."""
+        count = self.topics[topic]
+        with self.without(topic):
+            try:
+                yield
+            finally:
+                self.set_partitions(topic, count)
+
     def set_partitions(self, topic: str, count: int) -> None:
         """Produce to so many partitions of a topic from now on."""
         with self._lock:

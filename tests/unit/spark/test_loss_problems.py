@@ -43,8 +43,10 @@ class Query:
             if problem.is_fatal and not self._has_operator:
                 raise FatalProblemError(problem.message, reason=problem.reason)
 
-    def note(self, settings: KafkaReaderSettings = FAIL, **seen: Any) -> None:
-        self.losses.note(BASE, Look(**seen), settings)
+    def note(
+        self, settings: KafkaReaderSettings = FAIL, *, base: StreamOffset = BASE, **seen: Any
+    ) -> None:
+        self.losses.note(base, Look(**seen), settings)
 
 
 LOST: dict[str, dict[str, Any]] = {
@@ -94,6 +96,58 @@ def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
     assert query.changes == 4, "the user has consented meanwhile"
     query.note(CONTINUE)
     assert list(query.problems) == [(kind, "c", "t")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "skipped", "words"),
+    [
+        ("recreated", 8, "partition 0 from offset 7 to 10; partition 0 from offset 5 to 8"),
+        ("deleted", 6, "partition 0 from offset 7 to 8; partition 0 from offset 5 to 8"),
+        ("truncated", 0, "partition 0 from offset 2 to 6; partition 0 from offset 2 to 4"),
+    ],
+)
+def test_a_topic_that_loses_records_once_more_is_told_once_more(
+    kind: str, skipped: int, words: str
+) -> None:
+    """Before, the first loss of a topic was the only one that anybody heard of."""
+    query = Query()
+    query.note(CONTINUE, ends={A: 9, B: 9})
+    of_a = {
+        "recreated": {"recreated": frozenset({A})},
+        "deleted": {"deleted": {A: 9}},
+        "truncated": {"cuts": {A: 2}},
+    }[kind]
+    query.note(CONTINUE, **of_a)
+    later = replace(BASE, positions={**BASE.positions, A: 7}, terms={A: 4})
+    query.note(CONTINUE, base=later, ends={A: 11, B: 9})
+
+    query.note(CONTINUE, base=later, **of_a)
+    query.note(CONTINUE, base=later, **of_a)
+
+    assert query.changes == 2
+    (problem,) = query.problems.values()
+    assert words in problem.message, "the newest first, and what is missing since before"
+    assert query.counter.total == skipped
+
+
+def test_partitions_that_are_found_later_are_told_too() -> None:
+    query = Query()
+    query.note(CONTINUE, ends={A: 9, B: 9})
+    query.note(CONTINUE, recreated=frozenset({A}))
+    query.note(CONTINUE, recreated=frozenset({A, B}))
+    query.note(CONTINUE, recreated=frozenset({B}))
+
+    (problem,) = query.problems.values()
+    assert "partition 1 from offset 7 to 8; partition 0 from offset 5 to 8" in problem.message
+    assert (query.changes, query.counter.total) == (2, 6)
+
+
+def test_the_same_log_may_be_cut_at_the_same_offset_again() -> None:
+    """It was read again up to there, under another leader."""
+    query = Query()
+    for term in (1, 2, 3):
+        query.note(CONTINUE, base=replace(BASE, terms={A: term}), cuts={A: 2})
+    assert query.changes == 3
 
 
 def test_lost_records_are_listed_by_partition() -> None:

@@ -23,7 +23,7 @@ from balanced_source.connectors.kafka import (
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
-from balanced_source.host.ends import Look
+from balanced_source.host.ends import Look, mark_of
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -42,6 +42,9 @@ Begins = Callable[[KafkaCluster, Collection[SplitId]], Mapping[SplitId, int]]
 
 
 _Ranges = dict[SplitId, tuple[int, int]]
+
+_Place = tuple[int, int | None, str | None]
+"""Position, leadership and identity of a split. A loss that is seen from another one is another."""
 
 
 class LossCounter:
@@ -116,6 +119,10 @@ _MAKERS: Final = {
 }
 
 
+_Key = tuple[str, str, str]
+"""Kind of the loss, cluster and topic."""
+
+
 class LossProblems:
     """Reports records that are gone: of recreated topics, and of logs that were truncated.
 
@@ -131,7 +138,9 @@ class LossProblems:
         self._problems = problems
         self._losses = losses
         self._before: Mapping[SplitId, int] = {}
-        self._reported: dict[tuple[str, str, str], OnDataLoss] = {}
+        self._reported: dict[_Key, OnDataLoss] = {}
+        self._places: dict[_Key, dict[SplitId, _Place]] = {}
+        self._gaps: dict[_Key, list[Gap]] = {}
 
     def note(self, base: StreamOffset, seen: Look, settings: KafkaReaderSettings) -> None:
         """Take note of what the ends say of the splits of `base`.
@@ -155,10 +164,12 @@ class LossProblems:
         ]:
             # with consent, it stays as the record of what is missing
             self._problems.set_problem(key, None)
-            del self._reported[key]
+            self._forget(key)
         for key, split_ids in gone.items():
-            if self._reported.get(key) is not policy:
-                gaps = self._gaps(base, seen, split_ids)
+            if self._reported.get(key, policy) is not policy:
+                self._forget(key)
+            if fresh := self._not_told(key, base, split_ids):
+                gaps = self._found(base, seen, fresh)
                 self._report(key, gaps, policy, title=settings.title(key[1]))
         # Ends the query where no one else can act.
         if gone:
@@ -167,7 +178,22 @@ class LossProblems:
             # The last ends of a topic that is gone say how much of it was not read.
             self._before = seen.ends
 
-    def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
+    def _forget(self, key: _Key) -> None:
+        del self._reported[key], self._places[key], self._gaps[key]
+
+    def _not_told(self, key: _Key, base: StreamOffset, split_ids: list[SplitId]) -> list[SplitId]:
+        """Return the splits of which this loss was not told, and take note of them.
+
+        A topic may be recreated, and its log cut, more than once while a query runs; and its
+        partitions may be found one after the other.
+        """
+        known = self._places.setdefault(key, {})
+        places = {s: _place(base, s) for s in split_ids}
+        fresh = [s for s in split_ids if known.get(s) != places[s]]
+        known.update(places)
+        return fresh
+
+    def _found(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
         held = {s: base.positions[s] or 0 for s in split_ids}
         return [
             Gap(partition=KafkaSplitId.of(s).partition, start=seen.cuts[s], end=held[s])
@@ -180,11 +206,11 @@ class LossProblems:
             for s in split_ids
         ]
 
-    def _report(
-        self, key: tuple[str, str, str], gaps: list[Gap], policy: OnDataLoss, *, title: str
-    ) -> None:
+    def _report(self, key: _Key, gaps: list[Gap], policy: OnDataLoss, *, title: str) -> None:
+        """Report a topic's loss, with what it lost before: the newest first."""
         kind, cluster, topic = key
-        problem = _MAKERS[kind](cluster, topic, gaps, policy, title=title)
+        self._gaps[key] = told = [*gaps, *self._gaps.get(key, ())]
+        problem = _MAKERS[kind](cluster, topic, told, policy, title=title)
         self._problems.set_problem(key, problem)
         self._reported[key] = policy
         # Where a log was cut the records that are there now are read: nothing is skipped.
@@ -198,8 +224,13 @@ def _add(ranges: _Ranges, split_id: SplitId, start: int, end: int) -> None:
     ranges[split_id] = min(first, start), max(last, end)
 
 
-def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[tuple[str, str, str], list[SplitId]]:
-    found: dict[tuple[str, str, str], list[SplitId]] = {}
+def _place(base: StreamOffset, split_id: SplitId) -> _Place:
+    mark = mark_of(base, split_id)
+    return mark.position, mark.term, mark.identity
+
+
+def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[_Key, list[SplitId]]:
+    found: dict[_Key, list[SplitId]] = {}
     for split_id in sorted(split_ids):
         cluster, topic, _ = KafkaSplitId.of(split_id)
         found.setdefault((kind, cluster, topic), []).append(split_id)
