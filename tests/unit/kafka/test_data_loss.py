@@ -31,7 +31,7 @@ Make = Callable[[str, str, list[Gap], OnDataLoss], Problem]
             topic_recreated,
             KafkaReason.TOPIC_RECREATED,
             "topic t was deleted and created again. Unread records of the old topic are gone",
-            "Reading of these partitions has stopped",
+            "and a micro-batch that was planned with them ends the query at each start",
             "The new topic is read from its start",
         ),
         (
@@ -45,7 +45,7 @@ Make = Callable[[str, str, list[Gap], OnDataLoss], Problem]
             log_truncated,
             KafkaReason.LOG_TRUNCATED,
             "the log of topic t was truncated",
-            "Reading of these partitions has stopped",
+            "and a micro-batch that was planned with them ends the query at each start",
             "The records that are available now are read",
         ),
     ],

@@ -118,7 +118,7 @@ def topic_recreated(
         title,
         f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
         f" {listed(gaps)}",
-        stopped="Reading of these partitions has stopped",
+        stopped=_STOPPED,
         consent="to read the new topic from its start",
         consented="The new topic is read from its start",
     )
@@ -225,10 +225,16 @@ def log_truncated(
         title,
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
         f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
-        stopped="Reading of these partitions has stopped",
+        stopped=_STOPPED,
         consent="to read the records that are available now, from the first of these offsets",
         consented="The records that are available now are read, from the first of these offsets",
     )
+
+
+_STOPPED: Final = (
+    "Reading of these partitions has stopped, and a micro-batch that was planned with them ends the"
+    " query at each start"
+)
 
 
 def how_to_continue(consent: str) -> str:
