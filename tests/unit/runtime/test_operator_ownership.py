@@ -3,10 +3,12 @@
 Those that lost their owner reference get it back.
 """
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
@@ -229,6 +231,32 @@ def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_so
             lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition"
         )
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
+        await story.until(lambda: story.children() == [], "nothing is left behind")
+
+    played(play)
+
+
+def test_such_an_application_goes_also_if_that_is_refused_for_a_minute() -> None:
+    """No later operator would know of it: its source is gone."""
+
+    async def play(story: Story) -> None:
+        await story.begin()
+        await read(story)
+        story.server.edit(
+            KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}}
+        )
+        await story.until(
+            lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition"
+        )
+        allow = story.server.deny(
+            RefusedError("a webhook does not answer", status=500),
+            kind=KUBEFLOW_APPLICATION,
+            verbs=("delete",),
+        )
+        story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
+        await asyncio.sleep(50)
+        assert story.applications == ["orders-1"]
+        allow()
         await story.until(lambda: story.children() == [], "nothing is left behind")
 
     played(play)

@@ -20,7 +20,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import discovery_errors
-from balanced_source_operator.controller.application_facts import ApplicationState
+from balanced_source_operator.controller.application_facts import ApplicationState, name_of
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
@@ -59,6 +59,9 @@ from balanced_source_operator.spec.hosts import host_names, hosts_of
 
 BACKOFF_FIRST: Final = 0.5
 BACKOFF_MAX: Final = 30.0
+
+FAREWELL: Final = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0, 60.0, 60.0, 60.0)
+"""Seconds between the tries to stop what a source that was deleted would leave behind."""
 
 log = structlog.get_logger(__name__)
 
@@ -187,14 +190,28 @@ class SourceRuntime:
                     pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                     backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
                 await rest(pause, awaited, self._pulses)
-            with contextlib.suppress(KubernetesError):
-                await self._fleet.delete_unbound()
+            await self._leave_nothing()
         finally:
             self._fleet.leave()
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
             self._env.metrics.forget(self._identity)
             self._env.audience.forget(self._identity)
+
+    async def _leave_nothing(self) -> None:
+        """Stop applications that do not go with their source; no later operator knows of them."""
+        for pause in FAREWELL:
+            try:
+                await self._fleet.delete_unbound()
+            except KubernetesError as error:
+                self._log.warning("cannot stop the application now", error=str(error))
+                await asyncio.sleep(pause)
+            else:
+                return
+        names = ", ".join(name_of(application) for application in self._observed.applications)
+        self._log.error(
+            "this source is gone, and its applications run on: delete them", applications=names
+        )
 
     def look(self) -> SourceMoment:
         """Return what there is of the source now, for people."""
