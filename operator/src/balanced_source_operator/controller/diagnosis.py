@@ -217,7 +217,7 @@ def _terminations(pod: Manifest) -> Iterator[str]:
             ended = container.get(state, {}).get("terminated") or {}
             if ended.get("exitCode", 0) != 0 or ended.get("reason") == "OOMKilled":
                 word = ended.get("reason", "Error")
-                code = ended.get("exitCode")
+                code = int(ended.get("exitCode") or 0)
                 more = _MORE_MEMORY if word == "OOMKilled" else _EXIT_CODES.get(code, "")
                 yield f"pod {name}: {word} (exit code {code})" + (f": {more}" if more else "")
                 yield _own_reason(ended)

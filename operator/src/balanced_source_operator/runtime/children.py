@@ -161,17 +161,20 @@ class Children:
             is_done=has_ended and _ends(desired) and not wanted.is_unread,
             is_over=has_ended and decision.problem is None and _is_available_now(desired),
         )
-        decision = self._row.explained(decision, self._applications)
-        settings = f"{wanted.spec_hash} {wanted.nonce}"
-        self._row = self._row.looked(
-            decision, self._applications, settings=settings, now=time.time()
-        )
-        decision = replace(decision, failures=self._row.count, relapse=self._row.relapse(decision))
+        decision = self._in_row(decision, settings=f"{wanted.spec_hash} {wanted.nonce}")
         self._note_end(decision, coordinator)
         await self._carry_out_deletions(decision)
         if decision.create and await self._has_service_account(desired):
             await self._create(desired, decision.create, host)
         return decision
+
+    def _in_row(self, decision: Decision, *, settings: str) -> Decision:
+        """Count failures in a row, and return the decision with what they say."""
+        decision = self._row.explained(decision, self._applications)
+        self._row = self._row.looked(
+            decision, self._applications, settings=settings, now=time.time()
+        )
+        return replace(decision, failures=self._row.count, relapse=self._row.relapse(decision))
 
     async def stop(self) -> Decision:
         """Stop the application. Needs no valid spec and no document: this is the emergency stop.

@@ -185,7 +185,7 @@ class LossProblems:
         """Return the splits of which this loss was not told, and take note of them.
 
         A topic may be recreated, and its log cut, more than once while a query runs; and its
-        partitions may be found one after the other.
+        partitions may be found at different moments.
         """
         known = self._places.setdefault(key, {})
         places = {s: _place(base, s) for s in split_ids}
@@ -209,8 +209,8 @@ class LossProblems:
     def _report(self, key: _Key, gaps: list[Gap], policy: OnDataLoss, *, title: str) -> None:
         """Report a topic's loss, with what it lost before: the newest first."""
         kind, cluster, topic = key
-        self._gaps[key] = told = [*gaps, *self._gaps.get(key, ())]
-        problem = _MAKERS[kind](cluster, topic, told, policy, title=title)
+        self._gaps[key] = lost = [*gaps, *self._gaps.get(key, ())]
+        problem = _MAKERS[kind](cluster, topic, lost, policy, title=title)
         self._problems.set_problem(key, problem)
         self._reported[key] = policy
         # Where a log was cut the records that are there now are read: nothing is skipped.
