@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import STOP, Problem, ProblemKey
+from balanced_source.api import IDENTITY, STOP, Problem, ProblemKey
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FatalProblemError
@@ -118,7 +118,12 @@ def test_a_topic_that_loses_records_once_more_is_told_once_more(
         "truncated": {"cuts": {A: 2}},
     }[kind]
     query.note(CONTINUE, **of_a)
-    later = replace(BASE, positions={**BASE.positions, A: 7}, terms={A: 4})
+    later = replace(
+        BASE,
+        positions={**BASE.positions, A: 7},
+        terms={A: 4},
+        attributes={A: {STOP: 9, IDENTITY: "the next topic"}},
+    )
     query.note(CONTINUE, base=later, ends={A: 11, B: 9})
 
     query.note(CONTINUE, base=later, **of_a)
@@ -140,6 +145,16 @@ def test_partitions_that_are_found_later_are_told_too() -> None:
     (problem,) = query.problems.values()
     assert "partition 1 from offset 7 to 8; partition 0 from offset 5 to 8" in problem.message
     assert (query.changes, query.counter.total) == (2, 6)
+
+
+@pytest.mark.parametrize("kind", ["recreated", "deleted"])
+def test_what_is_passed_over_in_several_micro_batches_is_counted_once(kind: str) -> None:
+    query = Query()
+    query.note(CONTINUE, ends={A: 9, B: 9})
+    for position in (5, 7, 8):
+        further = replace(BASE, positions={**BASE.positions, A: position})
+        query.note(CONTINUE, base=further, **LOST[kind])
+    assert (query.changes, query.counter.total) == (1, 6)
 
 
 def test_the_same_log_may_be_cut_at_the_same_offset_again() -> None:

@@ -23,7 +23,7 @@ from balanced_source.connectors.kafka import (
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan
-from balanced_source.host.ends import Look, mark_of
+from balanced_source.host.ends import Look, Mark, mark_of
 from balanced_source_adapters.lazy_log import get_logger
 
 log = get_logger(__name__)
@@ -43,8 +43,9 @@ Begins = Callable[[KafkaCluster, Collection[SplitId]], Mapping[SplitId, int]]
 
 _Ranges = dict[SplitId, tuple[int, int]]
 
-_Place = tuple[int, int | None, str | None]
-"""Position, leadership and identity of a split. A loss that is seen from another one is another."""
+_Incident = tuple[str | None, int | None, int | None]
+"""Identity of a split that has lost records. Of one whose log was cut also leadership and position
+of what was read: that may happen to the same split more than once."""
 
 
 class LossCounter:
@@ -139,7 +140,7 @@ class LossProblems:
         self._losses = losses
         self._before: Mapping[SplitId, int] = {}
         self._reported: dict[_Key, OnDataLoss] = {}
-        self._places: dict[_Key, dict[SplitId, _Place]] = {}
+        self._incidents: dict[_Key, dict[SplitId, _Incident]] = {}
         self._gaps: dict[_Key, list[Gap]] = {}
 
     def note(self, base: StreamOffset, seen: Look, settings: KafkaReaderSettings) -> None:
@@ -179,7 +180,7 @@ class LossProblems:
             self._before = seen.ends
 
     def _forget(self, key: _Key) -> None:
-        del self._reported[key], self._places[key], self._gaps[key]
+        del self._reported[key], self._incidents[key], self._gaps[key]
 
     def _not_told(self, key: _Key, base: StreamOffset, split_ids: list[SplitId]) -> list[SplitId]:
         """Return the splits of which this loss was not told, and take note of them.
@@ -187,10 +188,10 @@ class LossProblems:
         A topic may be recreated, and its log cut, more than once while a query runs; and its
         partitions may be found at different moments.
         """
-        known = self._places.setdefault(key, {})
-        places = {s: _place(base, s) for s in split_ids}
-        fresh = [s for s in split_ids if known.get(s) != places[s]]
-        known.update(places)
+        known = self._incidents.setdefault(key, {})
+        found = {s: _incident(key[0], mark_of(base, s)) for s in split_ids}
+        fresh = [s for s in split_ids if known.get(s) != found[s]]
+        known.update(found)
         return fresh
 
     def _found(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
@@ -224,9 +225,11 @@ def _add(ranges: _Ranges, split_id: SplitId, start: int, end: int) -> None:
     ranges[split_id] = min(first, start), max(last, end)
 
 
-def _place(base: StreamOffset, split_id: SplitId) -> _Place:
-    mark = mark_of(base, split_id)
-    return mark.position, mark.term, mark.identity
+def _incident(kind: str, mark: Mark) -> _Incident:
+    if kind == "truncated":
+        return mark.identity, mark.term, mark.position
+    # A topic is deleted once. What is left of it may be passed over in several micro-batches.
+    return mark.identity, None, None
 
 
 def _by_topic(kind: str, split_ids: Iterable[SplitId]) -> dict[_Key, list[SplitId]]:
