@@ -19,6 +19,7 @@ from balanced_source.host.ends import Mark
 from balanced_source_adapters.kafka.admin import KafkaAdmin
 from balanced_source_adapters.kafka.config import NoSecrets
 from balanced_source_adapters.kafka.log_check import check_logs
+from balanced_source_spark.kafka.cut_logs import read_unless_cut
 from balanced_source_spark.kafka.settings import RangeReaderSettings, consumer_config
 from balanced_source_spark.kafka.skipping import read_what_is_left
 from contract.range_reader.readers import READERS, ReadRanges
@@ -146,6 +147,17 @@ def test_logs_are_checked_by_leader_epoch_and_by_their_end(disk: OldDisk) -> Non
         assert rows(disk, reader, now) == [(b"new", offset) for offset in range(70, 100)]
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_a_planned_range_whose_log_has_not_grown_again_is_passed_over(
+    disk: OldDisk, name: str
+) -> None:
+    """Its offsets may never come again: a restart would wait for the same."""
+    disk.restore(new=0)
+    for begin, left in ((60, range(60, 70)), (70, range(0)), (80, range(0))):
+        planned = SplitRange(split_id=("c", TOPIC, 0), start=begin, end=100, term=2)
+        assert rows(disk, READERS[name], planned) == [(b"old", offset) for offset in left]
+
+
 def cuts_of(
     config: Mapping[str, str], marks: Mapping[SplitId, Mark], timeout: float = 10
 ) -> dict[SplitId, int | None]:
@@ -162,9 +174,12 @@ def rows(disk: OldDisk, reader: ReadRanges, piece: SplitRange) -> list[tuple[byt
     cluster = ClusterSpec(name="c", bootstrap_servers=disk.cluster.bootstrap)
     admin = KafkaAdmin(NoSecrets(), client_id="test")
     settings = RangeReaderSettings(
-        cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test")
+        cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test"), stall=3
     )
     batches = read_what_is_left(
-        [piece], settings, begins=partial(admin.begins, cluster), read=reader
+        [piece],
+        settings,
+        begins=partial(admin.begins, cluster),
+        read=partial(read_unless_cut, read=reader, ends=partial(admin.ends, cluster)),
     )
     return [(row["value"], row["offset"]) for batch in batches for row in batch.to_pylist()]

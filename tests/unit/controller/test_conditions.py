@@ -82,6 +82,19 @@ def test_a_pod_that_runs_is_not_ready_before_its_driver_has_reported() -> None:
     )
 
 
+def test_of_a_driver_that_starts_again_only_former_losses_are_known() -> None:
+    stall = Problem(reason="QueryStalled", message="Spark has begun no micro-batch for 300 s")
+    lost = Problem(reason="LogTruncated", message="records are gone")
+    report = make_report(epoch=3, parallelism=2, lag=7, problems=(stall, lost))
+    host = HostState(incarnation=1, phase=HostPhase.ACTIVE, report=report)
+    starts = facts(state=state(hosts={"0": host}), starting={"0": "orders-1-driver"})
+
+    found = conditions(status_of(starts))
+    assert found["Ready"] == ("False", "WaitingForReaders")
+    assert found["Degraded"] == ("False", "AsExpected")
+    assert found["DataLoss"] == ("True", "LogTruncated")
+
+
 def test_a_query_that_begins_no_micro_batch_is_not_ready() -> None:
     """Its driver reports on: the planning process lives when the JVM stands still."""
     stall = Problem(reason="QueryStalled", message="Spark has begun no micro-batch for 300 s")

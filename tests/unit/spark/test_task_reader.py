@@ -46,6 +46,10 @@ class Scene:
     def ask_topic_ids(self, cluster: KafkaCluster, topics: Any) -> Any:
         raise AssertionError("only `SameTopics` asks")
 
+    def ends(self, *_: Any) -> Mapping[SplitId, Any]:
+        """No log was cut."""
+        return {}
+
     def _newest(self, ranges: Any, settings: Any, read: Any, *, patience: float) -> Iterator[Any]:
         self.patience.append(patience)
         yield from read(ranges, settings())

@@ -73,10 +73,17 @@ def _is_past(problem: Problem, facts: Facts) -> bool:
 
 
 def reported(facts: Facts) -> list[Problem]:
-    """Return the problems that drivers report."""
-    hosts = facts.state.hosts.values() if facts.state else ()
+    """Return the problems that drivers report.
+
+    Of a driver that has been started again, only what its predecessor has lost is still so.
+    """
+    hosts = facts.state.hosts.items() if facts.state else ()
     return [
-        problem for host in hosts if host.report is not None for problem in host.report.problems
+        problem
+        for name, host in hosts
+        if host.report is not None
+        for problem in host.report.problems
+        if name not in facts.starting or is_loss(problem.reason)
     ]
 
 

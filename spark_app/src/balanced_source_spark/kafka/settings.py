@@ -77,17 +77,26 @@ class OffsetsLostError(BalancedSourceError):
 
 
 class LogRewrittenError(OffsetsLostError):
-    """The log was cut after a range was planned: its offsets have other records now (KIP-320).
+    """The log was cut after a range was planned: its offsets have other records or none (KIP-320).
 
     Attributes:
         key: topic and partition.
-        offset: of the first record that took the place of another.
+        offset: first one that was cut.
+        cuts: the same for all partitions of which it is known.
     """
 
-    def __init__(self, message: str, *, key: tuple[str, int], offset: int) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        key: tuple[str, int],
+        offset: int,
+        cuts: Mapping[tuple[str, int], int] | None = None,
+    ) -> None:
         super().__init__(message)
         self.key = key
         self.offset = offset
+        self.cuts = dict(cuts or {key: offset})
 
 
 class ReadRefusedError(BalancedSourceError):

@@ -96,13 +96,14 @@ def _before_rewritten(unread: Sequence[SplitRange], error: LogRewrittenError) ->
     The next micro-batch goes back to that place.
     """
     kept = {KafkaSplitId.of(piece.split_id)[1:]: piece for piece in unread}
-    if (piece := kept.get(error.key)) is not None:
-        tell(
-            "warning",
-            f"{error}. Up to offset {int(piece.end or 0) - 1} nothing is delivered in this"
-            " micro-batch",
-        )
-        kept[error.key] = replace(piece, end=error.offset)
+    for key, offset in error.cuts.items():
+        if (piece := kept.get(key)) is not None:
+            tell(
+                "warning",
+                f"{error}. Topic {key[0]}, partition {key[1]}: up to offset"
+                f" {int(piece.end or 0) - 1} nothing is delivered in this micro-batch",
+            )
+            kept[key] = replace(piece, end=min(offset, int(piece.end or 0)))
     return [piece for piece in kept.values() if _has_records(piece)]
 
 

@@ -21,6 +21,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.host import SplitRange
 from balanced_source_spark.contract.secrets import GIVEN, QuerySecrets
+from balanced_source_spark.kafka.cut_logs import read_unless_cut
 from balanced_source_spark.kafka.readers import read_ranges
 from balanced_source_spark.kafka.rotation import read_with_newest
 from balanced_source_spark.kafka.same_topics import SameTopics
@@ -93,11 +94,13 @@ class KafkaTaskReader:
             policy=policy,
         )
 
+        read_whole = partial(read_unless_cut, read=read_ranges, ends=partial(admin.ends, cluster))
+
         def read(kept: Sequence[SplitRange]) -> Iterator[pa.RecordBatch]:
             if policy is OnDataLoss.FAIL:
-                return _with_remedy(read_ranges(kept, settings))
+                return _with_remedy(read_whole(kept, settings))
             return read_what_is_left(
-                kept, settings, begins=partial(admin.begins, cluster), read=read_ranges
+                kept, settings, begins=partial(admin.begins, cluster), read=read_whole
             )
 
         yield from topics.read(ranges, read, settings.interrupt)
@@ -131,6 +134,8 @@ def _with_remedy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
     except LogRewrittenError as error:
         remedy = how_to_continue("to read the records that are available now")
-        raise LogRewrittenError(f"{error}. {remedy}", key=error.key, offset=error.offset) from error
+        raise LogRewrittenError(
+            f"{error}. {remedy}", key=error.key, offset=error.offset, cuts=error.cuts
+        ) from error
     except OffsetsLostError as error:
         raise OffsetsLostError(f"{error}. {how_to_continue('to skip them')}") from error
