@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from balanced_source.api import STOP, Problem, ProblemKey
+from balanced_source.api import STOP, Problem, ProblemKey, SplitId
 from balanced_source.connectors.discovery import Discovered
 from balanced_source.connectors.kafka import (
     KafkaCluster,
@@ -270,6 +270,10 @@ class NoTopics:
 
     def ask_topic_ids(self, *_: Any) -> Callable[[], Mapping[str, str]]:
         return lambda: {"t": "another"}
+
+    def ends(self, *_: Any) -> Mapping[SplitId, SplitEnd]:
+        """No log was cut."""
+        return {}
 
 
 def task(monkeypatch: pytest.MonkeyPatch, *, identity: str | None = None) -> str:
