@@ -220,16 +220,19 @@ def test_a_state_without_any_sign_of_its_owner_is_never_silently_dropped() -> No
     played(play)
 
 
+async def without_owner(story: Story) -> None:
+    """The application of a source that is read loses its owner reference, and is named."""
+    await story.begin()
+    await read(story)
+    story.server.edit(
+        KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}}
+    )
+    await story.until(lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition")
+
+
 def test_an_application_without_an_owner_reference_is_named_and_goes_with_the_source() -> None:
     async def play(story: Story) -> None:
-        await story.begin()
-        await read(story)
-        story.server.edit(
-            KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}}
-        )
-        await story.until(
-            lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition"
-        )
+        await without_owner(story)
         story.server.remove(BALANCED_SOURCE, NAMESPACE, "orders")
         await story.until(lambda: story.children() == [], "nothing is left behind")
 
@@ -240,14 +243,7 @@ def test_such_an_application_goes_also_if_that_is_refused_for_a_minute() -> None
     """No later operator would know of it: its source is gone."""
 
     async def play(story: Story) -> None:
-        await story.begin()
-        await read(story)
-        story.server.edit(
-            KUBEFLOW_APPLICATION, NAMESPACE, "orders-1", {"metadata": {"ownerReferences": None}}
-        )
-        await story.until(
-            lambda: condition(story)["reason"] == "OwnerReferenceMissing", "a condition"
-        )
+        await without_owner(story)
         allow = story.server.deny(
             RefusedError("a webhook does not answer", status=500),
             kind=KUBEFLOW_APPLICATION,

@@ -1,14 +1,13 @@
 """Why a SparkApplication does not read: from its own state, and from the statuses of its pods."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from balanced_source.api import Problem
 from balanced_source.names import shown
 from balanced_source.reasons import Reason
 from balanced_source.redaction import redacted_text
-from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES
+from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES, timestamp
 from balanced_source_operator.controller.refusals import submission_refusal
 from balanced_source_operator.controller.submission import failure_in
 from balanced_source_operator.kube.port import Manifest
@@ -160,7 +159,7 @@ def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
             "PodScheduled",
             "Unschedulable",
         )
-        waited = now - _seconds(condition.get("lastTransitionTime"))
+        waited = now - timestamp(condition.get("lastTransitionTime"))
         if (
             is_unschedulable
             and condition.get("status") == "False"
@@ -176,7 +175,7 @@ def _unschedulable(pod: Manifest, *, now: float) -> Problem | None:
 def _slow(pod: Manifest, *, now: float) -> Problem | None:
     """Whether the containers of a pod have not started for long, for example without a volume."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
-    created = _seconds(pod["metadata"].get("creationTimestamp"))
+    created = timestamp(pod["metadata"].get("creationTimestamp"))
     if status.get("phase") != "Pending" or not created or now - created < STARTING_PATIENCE:
         return None
     waiting = (c.get("state", {}).get("waiting") or {} for c in _containers(pod))
@@ -236,10 +235,3 @@ def _containers(pod: Manifest) -> Iterator[Mapping[str, Any]]:
     status = pod.get("status", {})
     yield from status.get("initContainerStatuses") or ()
     yield from status.get("containerStatuses") or ()
-
-
-def _seconds(stamp: Any) -> float:
-    try:
-        return datetime.fromisoformat(str(stamp)).timestamp()
-    except ValueError:
-        return 0.0

@@ -1,13 +1,12 @@
 """Checks whether a source that is not read has executors, and which quotas are used up."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.diagnosis import is_driver
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, error, unknown
-from balanced_source_operator.doctor.sources import Patient
+from balanced_source_operator.doctor.sources import Patient, age
 from balanced_source_operator.kube.port import KubernetesError, Manifest
 from balanced_source_operator.resources.kinds import NAME_LABEL, POD, ResourceKind
 
@@ -34,7 +33,7 @@ async def check_executors(api: ClusterApi, patient: Patient) -> AsyncIterator[Di
         yield unknown(check, str(refusal))
         return
     living = [pod for pod in pods if (pod.get("status") or {}).get("phase") in _LIVING]
-    drivers = [pod for pod in living if is_driver(pod) and _age(pod) >= PATIENCE]
+    drivers = [pod for pod in living if is_driver(pod) and age(pod, otherwise=PATIENCE) >= PATIENCE]
     if not drivers or len(living) > sum(map(is_driver, living)):
         return
     name = drivers[0]["metadata"]["name"]
@@ -80,12 +79,3 @@ def _is_ready(patient: Patient) -> bool:
         condition.get("type") == "Ready" and condition.get("status") == "True"
         for condition in conditions
     )
-
-
-def _age(pod: Manifest) -> float:
-    """Return the seconds since a pod was created, by the clock of this machine."""
-    stamp = str(pod["metadata"].get("creationTimestamp", ""))
-    try:
-        return (datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()
-    except (ValueError, TypeError):
-        return PATIENCE

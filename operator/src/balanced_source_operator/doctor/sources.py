@@ -136,7 +136,7 @@ async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[
             message = (
                 f"no Spark operator has taken up SparkApplication {application['metadata']['name']}"
             )
-            if _age(application) < PATIENCE:
+            if age(application, otherwise=PATIENCE) < PATIENCE:
                 yield unknown(check, f"{message} yet: check again in a minute")
                 continue
             yield error(
@@ -148,13 +148,18 @@ async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[
             )
 
 
-def _age(created: Manifest) -> float:
-    """Return the seconds since an object was created, by the clock of this machine."""
+def age(created: Manifest, *, otherwise: float) -> float:
+    """Return the seconds since an object was created, by the clock of this machine.
+
+    Args:
+        created: the object.
+        otherwise: what to return if it does not say when.
+    """
     stamp = str(created["metadata"].get("creationTimestamp", ""))
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(stamp)).total_seconds()
     except (ValueError, TypeError):
-        return PATIENCE
+        return otherwise
 
 
 async def check_references(

@@ -21,14 +21,13 @@ from balanced_source_spark.kafka.settings import (
     RangeReaderSettings,
     ReadStalledError,
 )
+from balanced_source_spark.kafka.skipping import Read
 
 if TYPE_CHECKING:
     from balanced_source.host.ends import Mark, SplitEnd
 
 Ends = Callable[[Collection[SplitId], Mapping[SplitId, "Mark"]], Mapping[SplitId, "SplitEnd"]]
 """Where partitions end, with a check whether their logs were cut. Raises DiscoveryError."""
-
-Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
 
 def read_unless_cut(
