@@ -4,6 +4,7 @@ Tasks skip it, see `skipping`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from balanced_source.api import Problem, ProblemKey, SplitId
@@ -124,6 +125,32 @@ _Key = tuple[str, str, str]
 """Kind of the loss, cluster and topic."""
 
 
+@dataclass(slots=True)
+class _Reported:
+    """What was reported of one kind of loss of a topic.
+
+    Attributes:
+        policy: under which.
+        incidents: the newest one of each split.
+        gaps: what is gone, the newest first.
+    """
+
+    policy: OnDataLoss
+    incidents: dict[SplitId, _Incident] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def add(self, kind: str, base: StreamOffset, split_ids: list[SplitId]) -> list[SplitId]:
+        """Return the splits of which this loss was not reported, and take note of them.
+
+        A topic may be recreated, and its log cut, more than once while a query runs; and its
+        partitions may be found at different moments.
+        """
+        found = {s: _incident(kind, mark_of(base, s)) for s in split_ids}
+        fresh = [s for s in split_ids if self.incidents.get(s) != found[s]]
+        self.incidents.update(found)
+        return fresh
+
+
 class LossProblems:
     """Reports records that are gone: of recreated topics, and of logs that were truncated.
 
@@ -139,9 +166,7 @@ class LossProblems:
         self._problems = problems
         self._losses = losses
         self._before: Mapping[SplitId, int] = {}
-        self._reported: dict[_Key, OnDataLoss] = {}
-        self._incidents: dict[_Key, dict[SplitId, _Incident]] = {}
-        self._gaps: dict[_Key, list[Gap]] = {}
+        self._reported: dict[_Key, _Reported] = {}
 
     def note(self, base: StreamOffset, seen: Look, settings: KafkaReaderSettings) -> None:
         """Take note of what the ends say of the splits of `base`.
@@ -161,17 +186,18 @@ class LossProblems:
         for key in [
             k
             for k, reported in self._reported.items()
-            if reported is OnDataLoss.FAIL and k not in gone
+            if reported.policy is OnDataLoss.FAIL and k not in gone
         ]:
             # with consent, it stays as the record of what is missing
             self._problems.set_problem(key, None)
-            self._forget(key)
+            del self._reported[key]
         for key, split_ids in gone.items():
-            if self._reported.get(key, policy) is not policy:
-                self._forget(key)
-            if fresh := self._not_told(key, base, split_ids):
-                gaps = self._found(base, seen, fresh)
-                self._report(key, gaps, policy, title=settings.title(key[1]))
+            known = self._reported.get(key)
+            if known is None or known.policy is not policy:
+                known = self._reported[key] = _Reported(policy)
+            if fresh := known.add(key[0], base, split_ids):
+                gaps = self._gaps(base, seen, fresh)
+                self._report(key, known, gaps, title=settings.title(key[1]))
         # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
@@ -179,22 +205,7 @@ class LossProblems:
             # The last ends of a topic that is gone say how much of it was not read.
             self._before = seen.ends
 
-    def _forget(self, key: _Key) -> None:
-        del self._reported[key], self._incidents[key], self._gaps[key]
-
-    def _not_told(self, key: _Key, base: StreamOffset, split_ids: list[SplitId]) -> list[SplitId]:
-        """Return the splits of which this loss was not told, and take note of them.
-
-        A topic may be recreated, and its log cut, more than once while a query runs; and its
-        partitions may be found at different moments.
-        """
-        known = self._incidents.setdefault(key, {})
-        found = {s: _incident(key[0], mark_of(base, s)) for s in split_ids}
-        fresh = [s for s in split_ids if known.get(s) != found[s]]
-        known.update(found)
-        return fresh
-
-    def _found(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
+    def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
         held = {s: base.positions[s] or 0 for s in split_ids}
         return [
             Gap(partition=KafkaSplitId.of(s).partition, start=seen.cuts[s], end=held[s])
@@ -207,15 +218,14 @@ class LossProblems:
             for s in split_ids
         ]
 
-    def _report(self, key: _Key, gaps: list[Gap], policy: OnDataLoss, *, title: str) -> None:
+    def _report(self, key: _Key, known: _Reported, gaps: list[Gap], *, title: str) -> None:
         """Report a topic's loss, with what it lost before: the newest first."""
         kind, cluster, topic = key
-        self._gaps[key] = lost = [*gaps, *self._gaps.get(key, ())]
-        problem = _MAKERS[kind](cluster, topic, lost, policy, title=title)
+        known.gaps[:0] = gaps
+        problem = _MAKERS[kind](cluster, topic, known.gaps, known.policy, title=title)
         self._problems.set_problem(key, problem)
-        self._reported[key] = policy
         # Where a log was cut the records that are there now are read: nothing is skipped.
-        if policy is OnDataLoss.CONTINUE and kind != "truncated":
+        if known.policy is OnDataLoss.CONTINUE and kind != "truncated":
             self._losses.add(sum(gap.size for gap in gaps))
 
 
