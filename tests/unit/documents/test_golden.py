@@ -233,6 +233,7 @@ NOT_STORED = {
         "SplitAssignmentTracker",
         "uncheckpointed",
     ): "a state is stored after its checkpoint is made",
+    ("enumerator-state", "KafkaPartitionSplit", "is_cut"): "is told once, when it is looked up",
     ("report", "Problem", "is_hopeless"): "only a query without an operator asks",
 }
 """Fields that a document leaves out on purpose."""

@@ -1,5 +1,6 @@
 """A part of a hybrid source sees its own splits only, under its own ids."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -29,12 +30,16 @@ class Owner:
 
     def __init__(self) -> None:
         self.given: list[list[int]] = []
+        self.finished: list[SplitId] = []
 
     def handle_part_call(self, call: PartCall, result: Any) -> None:
         """Not asked here."""
 
     def note_given(self, owners: Any) -> None:
         self.given.append(sorted(owners))
+
+    def finish(self, split_ids: Iterable[SplitId]) -> None:
+        self.finished.extend(split_ids)
 
 
 class Scene:
@@ -107,7 +112,7 @@ def test_a_part_lets_go_of_its_own_splits(scene: Scene) -> None:
     assert of(SECOND.name, 0).split_id in scene.outer.state.retained
 
     scene.part.finish_splits([L1])
-    assert scene.owners == {(FIRST.name, "list-0"): 0}
+    assert scene.owner.finished == [of(SECOND.name, 1).split_id]
     scene.part.forget_splits([L0, ("lists", "list-7"), L1])
     assert scene.outer.state.retained == {of(FIRST.name, 1).split_id}
 

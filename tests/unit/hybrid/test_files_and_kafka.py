@@ -15,9 +15,11 @@ from balanced_source.connectors.hybrid import HybridSource, HybridState, checked
 from balanced_source.connectors.kafka import (
     AfterHistory,
     KafkaCluster,
+    KafkaPartitionSplit,
     KafkaSource,
     OnDataLoss,
     TopicList,
+    cut_at_start,
     resolve_start,
 )
 from balanced_source.connectors.pull import PullState
@@ -166,9 +168,13 @@ def test_kafka_starts_behind_the_history(position: SwitchPosition, offset: int) 
 def test_a_gap_between_history_and_kafka_is_refused(
     position: SwitchPosition, log: Log, why: str
 ) -> None:
-    """The sentence names the offsets that are gone."""
-    with pytest.raises(RefusedDiscoveryError, match=why):
+    """The sentence names the offsets that are gone, and settings that have an effect."""
+    with pytest.raises(RefusedDiscoveryError, match=why) as raised:
         start(position, log)
+    is_gone = "gone" in why
+    assert ("(without an operator: failOnDataLoss to false)" in str(raised.value)) is is_gone
+    # With `startAfter`, `startingOffsets` does not count.
+    assert ("or give startingOffsets instead of startAfter" in str(raised.value)) is not is_gone
 
 
 def test_a_history_may_have_records_of_a_transaction_that_is_still_open() -> None:
@@ -184,6 +190,34 @@ def test_a_history_may_have_records_of_a_transaction_that_is_still_open() -> Non
 def test_a_gap_may_be_accepted() -> None:
     for position in (SwitchPosition(offsets={("orders", 0): 90}), SwitchPosition(time=900)):
         assert start(position, LOG, on_data_loss=OnDataLoss.CONTINUE) == 100
+
+
+@pytest.mark.parametrize(
+    ("log", "policy", "gone"),
+    [
+        (LOG, OnDataLoss.CONTINUE, "partition 0 from offset 0 to 99"),
+        (Log(first=100), OnDataLoss.CONTINUE, "partition 0 from offset 0 to 99"),
+        (replace(LOG, times=[1, *LOG.times]), OnDataLoss.CONTINUE, ""),
+        (replace(LOG, first=0), OnDataLoss.CONTINUE, ""),
+        (replace(LOG, times=[1, *LOG.times]), OnDataLoss.FAIL, ""),
+    ],
+    ids=["first record", "no records", "older record", "nothing is gone", "may not be lost"],
+)
+def test_what_may_be_gone_behind_a_time_is_told(log: Log, policy: OnDataLoss, gone: str) -> None:
+    """With consent it is read on, but not without a word."""
+    source = kafka(on_data_loss=policy).starting_after(SwitchPosition(time=900))
+    lookup = FakeLookup({SPLIT: log})
+    starts = resolve_start(source.starting_offsets, [SPLIT], lookup)
+    cut = cut_at_start(source.starting_offsets, starts, lookup)
+    split = KafkaPartitionSplit(
+        cluster="main", topic="orders", partition=0, offset=starts[SPLIT], is_cut=SPLIT in cut
+    )
+
+    told = source.begun_elsewhere([split])
+
+    assert bool(told) is bool(gone)
+    assert gone in "".join(told)
+    assert all("some may be of 901 ms or later" in text for text in told)
 
 
 def test_a_partition_without_history_is_read_from_its_first_record() -> None:
@@ -243,6 +277,19 @@ def test_a_state_of_other_parts_is_refused() -> None:
 
     with pytest.raises(StateError, match="files-0, files-1"):
         other.decode_state(1, written)
+
+
+def test_what_the_checkpoint_keeps_between_two_parts_is_stored() -> None:
+    """A state without any is written as older versions wrote it."""
+    two: HybridSource = checked_hybrid([(files(), None), (kafka(), None)], field="parts")
+    state = HybridState(part="kafka", state=two.parts[1].source.decode_state(1, _DISCOVERY))
+    kept = frozenset({("files", "a.txt", 0), ("files", "b.txt", 64)})
+
+    written = two.encode_state(replace(state, kept=kept))
+
+    assert two.decode_state(1, written).kept == kept
+    assert written.keys() - two.encode_state(state).keys() == {"kept"}
+    assert two.decode_state(1, two.encode_state(state)).kept == frozenset()
 
 
 def test_a_part_that_is_put_before_the_one_that_is_read_is_refused() -> None:

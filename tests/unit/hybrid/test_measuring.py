@@ -62,6 +62,31 @@ def test_files_without_any_time_are_named(tmp_path: Path) -> None:
     assert position_of(listed(tmp_path, TIME).cursor).time == MILLIS
 
 
+@pytest.mark.parametrize("measure", [OFFSETS, TIME], ids=["offsets", "time"])
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        {"topic": pa.nulls(0), "partition": pa.nulls(0), "offset": pa.nulls(0), "at": pa.nulls(0)},
+        {"topic": pa.array([], pa.string()), "offset": pa.array([], pa.float64())},
+        {"another": pa.nulls(0)},
+    ],
+    ids=["no types", "other types", "other columns"],
+)
+def test_a_file_without_records_says_nothing(
+    tmp_path: Path, measure: Measure, nothing: dict[str, pa.Array]
+) -> None:
+    """Writers that take types from values, such as pandas, know none for an hour without any."""
+    pq.write_table(pa.table(nothing), tmp_path / "a.parquet")
+    pq.write_table(rows(at=[MILLIS]), tmp_path / "b.parquet")
+
+    found = listed(tmp_path, measure)
+
+    assert found.refusal == ""
+    position = position_of(found.cursor)
+    assert position.offsets == ({("orders", 0): 10} if measure is OFFSETS else {})
+    assert position.time == (MILLIS if measure is TIME else None)
+
+
 @pytest.mark.parametrize(
     "time",
     [

@@ -215,6 +215,12 @@ def test_a_split_that_comes_back_read_is_not_read_again(*, keeps_finished: bool)
     assert step.context.state.retained == ({one(0).split_id} if keeps_finished else set())
 
 
+def test_a_doubt_before_anything_is_listed_has_no_number() -> None:
+    (problem,) = Step(state=PullState(is_doubtful=True)).enumerator.problems().values()
+
+    assert "it is unknown which of the splits were read already. They are not" in str(problem)
+
+
 def test_what_may_have_been_read_is_not_given_out_without_consent() -> None:
     state = PullState(pending=table(one(0), one(1)), is_listed=True, is_doubtful=True)
     step = Step(state=state)

@@ -92,6 +92,9 @@ def _unmeasured(path: str, why: str) -> MeasureError:
 
 
 def _of_file(file: pq.ParquetFile, measure: Measure) -> SwitchPosition:
+    # Writers that take types from values have none for the columns of a file without records.
+    if not file.metadata.num_rows:
+        return SwitchPosition()
     if measure.offsets is not None:
         return _offsets(file, measure.offsets)
     return SwitchPosition(time=_newest(file, str(measure.time)))

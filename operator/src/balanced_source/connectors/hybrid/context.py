@@ -31,6 +31,10 @@ class Owner(Protocol):
         """Take note of readers that were given splits, one for each split."""
         ...
 
+    def finish(self, split_ids: Iterable[SplitId]) -> None:
+        """Take splits of the part that were read out of the assignment."""
+        ...
+
 
 class PartContext(SplitEnumeratorContext[SourceSplit]):
     """See the module.
@@ -117,7 +121,7 @@ class PartContext(SplitEnumeratorContext[SourceSplit]):
         return self._context.keeps_finished
 
     def finish_splits(self, split_ids: Iterable[SplitId]) -> None:
-        self._context.finish_splits(map(self._outer, split_ids))
+        self._owner.finish(map(self._outer, split_ids))
 
     def forget_splits(self, split_ids: Iterable[SplitId]) -> None:
         self._context.forget_splits(map(self._outer, split_ids))

@@ -47,6 +47,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self.index = 0 if state is None else source.index_of(state.part)
         self.position = SwitchPosition() if state is None else state.position
         self.leftovers: Mapping[SplitId, HybridSplit] = {} if state is None else state.leftovers
+        self.kept: frozenset[SplitId] = frozenset() if state is None else state.kept
         self.looks = Looks() if state is None else state.looks
         self.looking: Sequence[PartCall] = ()
         """Looks whose answer is due. The source does not ask any more for what is missing here."""
@@ -63,18 +64,26 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         self._give_leftovers()
         self._switch()
 
+    def _is_still(self, known: HybridState, name: str, state: Any) -> bool:
+        # The coordinator takes another object for a change, and would store it at each event.
+        return (
+            known.part == name
+            and known.state is state
+            and known.leftovers is self.leftovers
+            and known.kept is self.kept
+            and known.looks.known is self.looks.known
+        )
+
     def snapshot_state(self) -> HybridState:
         """Return an equal value as the same one: the coordinator stores what is another one."""
         name, state, known = self.name, self.part.snapshot_state(), self._snapshot
-        is_same = known is not None and known.state is state and known.part == name
-        # The coordinator takes another object for a change, and would store it at each event.
-        is_same = is_same and known is not None and known.leftovers is self.leftovers
-        if known is None or not is_same or known.looks.known is not self.looks.known:
+        if known is None or not self._is_still(known, name, state):
             known = HybridState(
                 part=name,
                 state=state,
                 position=self.position,
                 leftovers=self.leftovers,
+                kept=self.kept,
                 looks=self.looks,
             )
             self._snapshot = known
@@ -145,7 +154,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.looks = self.looks.without(following.name)
             # The state is that of one part, so its size does not depend on the parts that were
             # read.
-            self._let_go(self.name)
+            self.finish([s for s in self.context.current_assignments() if s[0] == self.name])
             self._begin(self.index + 1, position)
             self._say_switched()
 
@@ -190,6 +199,25 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         owned = self.context.current_assignments()
         self.context.finish_splits([s for s in owned if s[0] in names])
 
+    def finish(self, split_ids: Iterable[SplitId]) -> None:
+        """Take splits of the present part that were read out of the assignment.
+
+        Spark's checkpoint keeps them until others are read or given out. So it always names one of
+        the part that was read last: if the state is lost between two parts, nothing else says so.
+        """
+        owned = self.context.current_assignments()
+        gone = [s for s in split_ids if s in owned]
+        if gone and not self.context.keeps_finished:
+            self._forget_kept()
+            self.context.revoke_splits(gone, retain=True)
+            self.kept = frozenset(gone)
+
+    def _forget_kept(self) -> None:
+        """Let the splits go that only the checkpoint keeps, see `finish`."""
+        if self.kept:
+            self.context.forget_splits(self.kept)
+            self.kept = frozenset()
+
     def _say_switched(self) -> None:
         former, position = self.source.parts[self.index - 1].name, self.position
         where = "where its own settings say"
@@ -215,6 +243,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         former = names[self.index : furthest]
         self.context.forget_splits([s for s in self._held_back() if s[0] in former])
         self._let_go(*former)
+        self._forget_kept()
         self.leftovers = {}
         # The position where the part started was in the state that is lost.
         self._begin(furthest, SwitchPosition())
@@ -238,6 +267,8 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
 
     def note_given(self, owners: Collection[int]) -> None:
         """Take note of readers that were given splits, one for each split."""
+        if owners:
+            self._forget_kept()
         if self.asked:
             given = Counter(owners)
             self.asked = {
@@ -278,12 +309,14 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             unread = {split_id: split for split_id, split in held.items() if not split.is_finished}
             if unread:
                 self.leftovers = {**self.leftovers, **unread}
+                self.kept = self.kept.difference(unread)
             kept = [
                 s.split_id
                 for s in reader.retained_splits
                 if s.part in former and s.split_id not in owned
             ]
-            self.context.forget_splits([s for s in (*held, *kept) if s not in self.leftovers])
+            left = self.leftovers.keys() | self.kept
+            self.context.forget_splits([s for s in (*held, *kept) if s not in left])
 
     def handle_history(self, guessed: Collection[SplitId]) -> None:
         readers = self.context.registered_readers().values()

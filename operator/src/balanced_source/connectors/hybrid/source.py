@@ -23,6 +23,7 @@ from balanced_source.connectors.hybrid.looks import Looks
 from balanced_source.connectors.hybrid.settings import KIND, HybridReaderSettings
 from balanced_source.connectors.hybrid.state import HybridState
 from balanced_source.connectors.hybrid.values import HybridPart, HybridSplit, names_of
+from balanced_source.documents.columns import decode_ids, encode_ids
 from balanced_source.documents.splits import decode_splits, encode_splits
 from balanced_source.errors import (
     ContractViolationError,
@@ -165,6 +166,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
 
     def encode_state(self, state: HybridState) -> Any:
         source = self.parts[self.index_of(state.part)].source
+        kept = {"kept": encode_ids(state.kept)} if state.kept else {}
         looks = {"looks": state.looks.to_json()} if state.looks.known else {}
         return {
             "part": state.part,
@@ -174,6 +176,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             "leftovers": encode_splits(state.leftovers),
             "version": source.state_version,
             "state": source.encode_state(state.state),
+            **kept,
             **looks,
         }
 
@@ -202,6 +205,7 @@ class HybridSource(Source[HybridSplit, HybridState], SupportsSplitReassignmentOn
             state=source.decode_state(int(data["version"]), data["state"]),
             position=SwitchPosition.from_json(data["position"]),
             leftovers=decode_splits(data["leftovers"], self),
+            kept=decode_ids(data.get("kept", [])),
             looks=Looks.from_json(data.get("looks", {})),
         )
 

@@ -19,6 +19,7 @@ class HybridState:
         position: what the former part has measured.
         leftovers: splits of former parts that no one has, and that are not read to their end: a
             Spark checkpoint that is older than the state brought them back.
+        kept: splits that were read last, which Spark's checkpoint names until others are given out.
         looks: what names in later parts stood for at the beginning.
     """
 
@@ -26,4 +27,5 @@ class HybridState:
     state: Any
     position: SwitchPosition = field(default_factory=SwitchPosition)
     leftovers: Mapping[SplitId, HybridSplit] = field(default_factory=dict)
+    kept: frozenset[SplitId] = frozenset()
     looks: Looks = field(default_factory=Looks)

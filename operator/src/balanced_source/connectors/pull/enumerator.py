@@ -324,10 +324,12 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         self.context.forget_splits(read)
 
     def _doubt(self) -> RefusedDiscoveryError:
+        # Nothing may be listed yet, or nothing be left.
+        count = len(self.state.pending)
         return RefusedDiscoveryError(
             "the stored state was lost or is an older copy, so it is unknown which of"
-            f" {len(self.state.pending)} splits were read already. They are not read. Restore the"
-            f" newest state, or {self.source.repeat_advice()} to read all of them, some perhaps"
+            f" {count or 'the'} splits were read already. They are not read. Restore the newest"
+            f" state, or {self.source.repeat_advice()} to read all of them, some perhaps"
             " twice",
             scope=SPLITS,
             reason=Reason.READ_SPLITS_UNKNOWN,
