@@ -286,7 +286,7 @@ def test_records_of_a_later_leader_are_not_those_that_were_planned(reader: Reade
     ) as raised:
         reader.rows({0: (5, 10)}, term=-1)
 
-    assert (raised.value.key, raised.value.offset) == ((reader.topic, 0), 5)
+    assert raised.value.cuts == {(reader.topic, 0): 5}
     with pytest.raises(LogRewrittenError, match="offset 9 is"):
         reader.rows({0: (9, 10)}, term=-1)
     assert len(reader.rows({0: (5, 10)})) == 5, "an end without a term is not checked"

@@ -48,10 +48,10 @@ def values(sink: Collector) -> Counter[bytes]:
     return Counter(bytes(row.value) for row in sink.rows)
 
 
-def test_a_recreated_topic_is_read_from_its_beginning(
+def test_a_topic_that_is_recreated_twice_is_read_from_its_beginning_each_time(
     spark: SparkSession, kafka: KafkaCluster, topic: str, tmp_path: Path, operator: Make
 ) -> None:
-    """The query continues; no offset of the former topic is applied to the new one."""
+    """The query continues; no offset of a former topic is applied to a new one."""
     kafka.admin.produce(topic, [b"old"] * 300, partition=0)
     made, sink = operator(onDataLoss="Continue"), Collector()
     query = start(spark, sink, tmp_path / "ck", assignmentDir=str(tmp_path / "documents"))
@@ -59,16 +59,20 @@ def test_a_recreated_topic_is_read_from_its_beginning(
         wait_until(
             lambda: made.look() or len(sink.rows) >= 300, 90, "the records of the former topic"
         )
-        kafka.admin.delete_topic(topic)
-        kafka.admin.create_topic(topic, partitions=3)
-        kafka.admin.produce(topic, [b"new"] * 500, partition=0)
-
-        wait_until(lambda: made.look() or len(sink.rows) >= 800, 90, "the records of the new topic")
+        for name, count, total in ((b"new", 500, 800), (b"newest", 200, 1000)):
+            kafka.admin.delete_topic(topic)
+            kafka.admin.create_topic(topic, partitions=3)
+            kafka.admin.produce(topic, [name] * count, partition=0)
+            wait_until(
+                lambda total=total: made.look() or len(sink.rows) >= total,
+                90,
+                f"the {name!r} records",
+            )
         assert query.exception() is None
     finally:
         query.stop()
 
-    assert values(sink) == {b"old": 300, b"new": 500}
+    assert values(sink) == {b"old": 300, b"new": 500, b"newest": 200}
 
 
 def test_a_topic_that_is_recreated_while_a_larger_parallelism_waits_for_executors_is_read_once(

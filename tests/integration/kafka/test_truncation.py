@@ -32,34 +32,45 @@ TOPIC = "restored"
 
 
 class OldDisk:
-    """A broker whose disk is kept as it was after 70 of 100 records."""
+    """A broker whose disk is kept as it was after 70 of 100 records of each partition."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, partitions: int = 1) -> None:
         self.cluster = KafkaCluster("restored", folder)
         self._folder = folder
+        self._partitions = range(partitions)
 
     def start(self) -> None:
         self.cluster.start()
-        self.cluster.admin.create_topic(TOPIC)
-        self.cluster.admin.produce(TOPIC, [b"old"] * 70)
+        self.cluster.admin.create_topic(TOPIC, len(self._partitions))
+        self._produce([b"old"] * 70)
         self.cluster.stop()
-        shutil.copytree(self._log, self._folder / "copy")
+        for log in self._logs:
+            shutil.copytree(log, self._folder / "copy" / log.name)
         self.cluster.start()
-        self.cluster.admin.produce(TOPIC, [b"old"] * 30)
+        self._produce([b"old"] * 30)
 
     def restore(self, *, new: int) -> None:
         """The disk is the old one again, and gets new records."""
-        log = self._log
+        logs = self._logs
         self.cluster.stop()
-        shutil.rmtree(log)
-        shutil.copytree(self._folder / "copy", log)
+        for log in logs:
+            shutil.rmtree(log)
+            shutil.copytree(self._folder / "copy" / log.name, log)
         self.cluster.start()
-        assert self.cluster.admin.offsets(TOPIC) == {0: (0, 70)}
-        self.cluster.admin.produce(TOPIC, [b"new"] * new)
+        assert self.cluster.admin.offsets(TOPIC) == dict.fromkeys(self._partitions, (0, 70))
+        self._produce([b"new"] * new)
+
+    def _produce(self, values: list[bytes]) -> None:
+        for partition in self._partitions:
+            self.cluster.admin.produce(TOPIC, values, partition)
 
     @property
-    def _log(self) -> Path:
-        return next(self._folder.rglob(f"{TOPIC}-0"))
+    def _logs(self) -> list[Path]:
+        copies = self._folder / "copy"
+        return [
+            next(log for log in self._folder.rglob(f"{TOPIC}-{p}") if copies not in log.parents)
+            for p in self._partitions
+        ]
 
 
 @pytest.fixture
@@ -158,6 +169,32 @@ def test_a_planned_range_whose_log_has_not_grown_again_is_passed_over(
         assert rows(disk, READERS[name], planned) == [(b"old", offset) for offset in left]
 
 
+@pytest.mark.parametrize("name", READERS)
+def test_a_task_passes_over_each_partition_that_was_cut_and_reads_the_others(
+    tmp_path: Path, name: str
+) -> None:
+    disk = OldDisk(tmp_path / "brokers", partitions=2)
+    disk.start()
+    try:
+        disk.cluster.admin.create_topic("whole")
+        disk.cluster.admin.produce("whole", [b"whole"] * 50)
+        disk.restore(new=0)
+        cut = [
+            SplitRange(split_id=("c", TOPIC, p), start=60, end=end, term=2)
+            for p, end in enumerate((100, 80))
+        ]
+        whole = SplitRange(split_id=("c", "whole", 0), start=0, end=50)
+
+        delivered = rows(disk, READERS[name], *cut, whole)
+    finally:
+        disk.cluster.end(None)
+
+    assert Counter(delivered) == Counter(
+        [(b"old", offset) for offset in range(60, 70)] * 2
+        + [(b"whole", offset) for offset in range(50)]
+    )
+
+
 def cuts_of(
     config: Mapping[str, str], marks: Mapping[SplitId, Mark], timeout: float = 10
 ) -> dict[SplitId, int | None]:
@@ -169,15 +206,15 @@ def cuts_of(
     }
 
 
-def rows(disk: OldDisk, reader: ReadRanges, piece: SplitRange) -> list[tuple[bytes, int]]:
-    """What a task delivers of a planned range with `onDataLoss: Continue`."""
+def rows(disk: OldDisk, reader: ReadRanges, *pieces: SplitRange) -> list[tuple[bytes, int]]:
+    """What a task delivers of planned ranges with `onDataLoss: Continue`."""
     cluster = ClusterSpec(name="c", bootstrap_servers=disk.cluster.bootstrap)
     admin = KafkaAdmin(NoSecrets(), client_id="test")
     settings = RangeReaderSettings(
         cluster="c", config=consumer_config(cluster, NoSecrets(), client_id="test"), stall=3
     )
     batches = read_what_is_left(
-        [piece],
+        pieces,
         settings,
         begins=partial(admin.begins, cluster),
         read=partial(read_unless_cut, read=reader, ends=partial(admin.ends, cluster)),

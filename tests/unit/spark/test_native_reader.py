@@ -165,7 +165,7 @@ def test_a_log_that_was_written_again_is_named_with_its_place(module: Module) ->
 
     with pytest.raises(LogRewrittenError, match="rewritten") as caught:
         read()
-    assert (caught.value.key, caught.value.offset) == (("t", 1), 7)
+    assert caught.value.cuts == {("t", 1): 7}
 
 
 def test_an_interrupted_read_says_so(module: Module) -> None:
@@ -209,7 +209,6 @@ class Chosen:
         monkeypatch.setattr(native, "is_available", lambda: is_installed)
         monkeypatch.setattr(native, "read_ranges", lambda *_: self._note("native"))
         monkeypatch.setattr(readers, "_python_reader", lambda: lambda *_: self._note("python"))
-        monkeypatch.setattr(readers, "share_one_heap", lambda: None)
         monkeypatch.setattr(readers, "tell", lambda _, text, **__: self.lines.append(text))
 
     def _note(self, name: str) -> Iterator[Any]:

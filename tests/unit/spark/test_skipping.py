@@ -156,7 +156,7 @@ class Rewritten(Log):
             start, end = int(piece.start or 0), int(piece.end or 0)
             if piece.split_id == A and end > 3:
                 yield batch(A, range(start, 1), settings.columns)
-                raise LogRewrittenError("cut", key=("t", 0), offset=3)
+                raise LogRewrittenError("cut", cuts={("t", 0): 3})
             yield batch(piece.split_id, range(start, end), settings.columns)
 
 

@@ -119,7 +119,7 @@ def test_a_refusal_is_waited_for_if_a_secret_may_change(
     [
         (OffsetsLostError("offset 3 does not exist any more"), "to skip them"),
         (
-            LogRewrittenError("the log was cut", key=("t", 0), offset=3),
+            LogRewrittenError("the log was cut", cuts={("t", 0): 3}),
             "to read the records that are available now",
         ),
     ],
@@ -148,7 +148,7 @@ def test_a_loss_that_must_not_be_skipped_says_how_to_continue(
 def test_a_log_that_was_rewritten_can_be_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """With `Continue`, what is to be skipped is read from the error."""
     scene = Scene(monkeypatch)
-    loss = LogRewrittenError("the log was cut", key=("t", 0), offset=3)
+    loss = LogRewrittenError("the log was cut", cuts={("t", 0): 3})
 
     def lost(*_: Any) -> Iterator[Any]:
         yield from ()

@@ -80,7 +80,5 @@ def _was_cut(
         f"{settings.where}, topic {key[0]}, partition {key[1]}: the log was cut at offset"
         f" {offset} after this micro-batch was planned, by an unclean leader election or a restored"
         " disk",
-        key=key,
-        offset=offset,
         cuts=cuts,
     )

@@ -71,7 +71,7 @@ def read_ranges(
     except module.NativeLogRewritten as error:
         text, topic, partition, offset = error.args
         text = _worded(text, settings)
-        raise LogRewrittenError(text, key=(topic, partition), offset=offset) from None
+        raise LogRewrittenError(text, cuts={(topic, partition): offset}) from None
     except module.NativeOffsetsLost as error:
         raise OffsetsLostError(_worded(str(error), settings)) from None
     except module.NativeReadStalled as error:

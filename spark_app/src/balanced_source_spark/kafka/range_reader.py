@@ -148,8 +148,7 @@ class _RangesInProgress:
             f"{self._settings.where}, topic {run.key[0]}, partition {run.key[1]}: the log"
             f" was cut and written again after this micro-batch was planned (offset {offset} is of"
             f" leader epoch {_epoch(first)}, the micro-batch of {term})",
-            key=run.key,
-            offset=offset,
+            cuts={run.key: offset},
         )
 
     def _finish(self, key: _Key) -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source.host import SplitRange
-from balanced_source_adapters.heap import share_one_heap
 from balanced_source_adapters.kafka.config import TOKENS
 from balanced_source_spark.kafka import native
 from balanced_source_spark.kafka.reading_log import ReadingLog
@@ -31,7 +30,6 @@ def read_ranges(
     Raises:
         InvalidSpecError: the native reader is insisted on and not installed.
     """
-    share_one_heap()  # before a consumer has threads
     is_python = TOKENS in settings.config  # only Python can call the function of the user
     read = (
         _python_reader()

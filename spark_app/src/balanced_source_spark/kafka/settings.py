@@ -80,23 +80,12 @@ class LogRewrittenError(OffsetsLostError):
     """The log was cut after a range was planned: its offsets have other records or none (KIP-320).
 
     Attributes:
-        key: topic and partition.
-        offset: first one that was cut.
-        cuts: the same for all partitions of which it is known.
+        cuts: topic and partition → first offset that was cut, of all for which it is known.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        key: tuple[str, int],
-        offset: int,
-        cuts: Mapping[tuple[str, int], int] | None = None,
-    ) -> None:
+    def __init__(self, message: str, *, cuts: Mapping[tuple[str, int], int]) -> None:
         super().__init__(message)
-        self.key = key
-        self.offset = offset
-        self.cuts = dict(cuts or {key: offset})
+        self.cuts = dict(cuts)
 
 
 class ReadRefusedError(BalancedSourceError):

@@ -134,8 +134,6 @@ def _with_remedy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
     except LogRewrittenError as error:
         remedy = how_to_continue("to read the records that are available now")
-        raise LogRewrittenError(
-            f"{error}. {remedy}", key=error.key, offset=error.offset, cuts=error.cuts
-        ) from error
+        raise LogRewrittenError(f"{error}. {remedy}", cuts=error.cuts) from error
     except OffsetsLostError as error:
         raise OffsetsLostError(f"{error}. {how_to_continue('to skip them')}") from error
