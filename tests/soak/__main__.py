@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from soak.slopes import Sample, judge
+from soak.slopes import Sample, behind, judge
 from soak.world import World
 from testbed.progress import Progress
 
@@ -91,12 +91,17 @@ def main(  # noqa: PLR0917 - options of the command line
             hours=hours, warm_up=warm_up, rescale_every=rescale_every, sample_every=sample_every
         )
         samples = _watch(world, run_dir / "samples.jsonl", pace, random.Random(seed))
-        lag = world.produced - world.rows
     verdict = judge(samples, warm_up=warm_up, is_short=hours < 1)
     failures = [*verdict.failures, *([f"{world.failed} tasks failed"] if world.failed else [])]
     for failure in failures:
         console.print(f"soak: {failure}", markup=False)
-    console.print(f"soak: {world.rows} rows read, {lag} records behind at the end", markup=False)
+    first, last = behind(samples, warm_up=warm_up)
+    console.print(
+        f"soak: {world.rows} rows read; records behind: {first:.0f} in the first quarter,"
+        f" {last:.0f} in the last one. If they grow, other work takes time from the soak, and"
+        " workers hold what is not read yet",
+        markup=False,
+    )
     console.print(str(verdict).replace("OK", "FAILED") if failures else str(verdict), markup=False)
     raise typer.Exit(1 if failures else 0)
 
@@ -133,7 +138,8 @@ def _line(sample: Sample, rows: int, rescales: int) -> str:
         f"{name} {found['mib']:.0f} MiB {found['threads']:.0f} threads {found['fds']:.0f} fds"
         for name, found in sample.processes.items()
     )
-    return f"soak: {sample.at * 60:.0f} min, {rescales} rescales, {rows} rows: {figures}"
+    done = f"{rescales} rescales, {rows} rows, {sample.behind} behind"
+    return f"soak: {sample.at * 60:.0f} min, {done}: {figures}"
 
 
 app()

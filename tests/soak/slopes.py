@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 from typing import Final
 
 LIMITS: Final[Mapping[str, float]] = {"mib": 1.0, "threads": 0.1, "fds": 0.1}
@@ -27,11 +28,14 @@ class Sample:
         at: hours since the start.
         processes: MiB, threads and file descriptors (keys of `LIMITS`) by name of the process.
         requests: that the API server has answered so far.
+        behind: records that are produced and not read. They wait in the workers, so the memory of
+            workers follows them: with other work on the machine, they grow.
     """
 
     at: float
     processes: Mapping[str, Mapping[str, float]]
     requests: float
+    behind: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,13 @@ def rates(samples: Sequence[Sample]) -> list[tuple[float, float]]:
     """Return requests per second between each two samples; a counter that fell has begun again."""
     seconds = [(b.at, b.requests - a.requests, (b.at - a.at) * 3600) for a, b in pairwise(samples)]
     return [(at, count / time) for at, count, time in seconds if time > 0 and count >= 0]
+
+
+def behind(samples: Sequence[Sample], *, warm_up: float) -> tuple[float, float]:
+    """Return the records behind, in the middle of the first and of the last quarter of a run."""
+    counts = [sample.behind for sample in samples if sample.at >= warm_up] or [0]
+    quarter = max(1, len(counts) // 4)
+    return median(counts[:quarter]), median(counts[-quarter:])
 
 
 def judge(samples: Sequence[Sample], *, warm_up: float, is_short: bool = False) -> Verdict:

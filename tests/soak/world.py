@@ -152,7 +152,12 @@ class World:
             f"worker-{n}": p for n, p in enumerate(sorted(workers, key=lambda p: p.create_time()))
         }
         figures = {name: _figures(process) for name, process in processes.items()}
-        return Sample(at=at, processes=figures, requests=self._requests())
+        return Sample(
+            at=at,
+            processes=figures,
+            requests=self._requests(),
+            behind=max(0, self.produced - self.rows),
+        )
 
     def _make_sources(self) -> None:
         self._plane.kubectl("create", "serviceaccount", "spark")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from soak.slopes import LIMITS, Sample, judge, rates, slope
+from soak.slopes import LIMITS, Sample, behind, judge, rates, slope
 
 
 def run(
@@ -94,3 +94,13 @@ def test_a_counter_that_restarts_gives_no_negative_rate() -> None:
 
 def test_every_limit_is_that_of_the_promise() -> None:
     assert LIMITS == {"mib": 1.0, "threads": 0.1, "fds": 0.1}
+
+
+def test_a_backlog_that_grew_is_told_of_its_first_and_last_quarter() -> None:
+    samples = [
+        Sample(at=at / 10, processes={}, requests=0, behind=1000 if at < 10 else 3000)
+        for at in range(20)
+    ]
+
+    assert behind(samples, warm_up=0.4) == (1000, 3000)
+    assert behind(samples, warm_up=9.0) == (0, 0)

@@ -79,11 +79,13 @@ def test_the_collector_looks_no_more_at_what_stays_and_finds_all_garbage_the_nex
 @pytest.mark.parametrize("target", [None, SampleTarget(host="127.0.0.1", port=9, token="t")])  # noqa: S106
 def test_each_task_counts(monkeypatch: pytest.MonkeyPatch, target: SampleTarget | None) -> None:
     """Also one of a batch query, which sends no samples."""
-    ended = list[int]()
+    begun, ended = list[int](), list[int]()
+    monkeypatch.setattr(task_samples, "share_one_heap", lambda: begun.append(1))
     monkeypatch.setattr(task_samples.worker_memory, "note_task", lambda: ended.append(1))
 
     class Reader:
         def read(self, partition: ReaderPartition) -> object:
+            assert begun, "a client that is made before keeps heaps of its own"
             assert not ended
             return iter(())
 
