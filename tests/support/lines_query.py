@@ -30,11 +30,13 @@ class LinesQuery:
         folder: of the text files.
         lines: that the sink has.
         offsets: that Spark has logged; all are committed.
+        schema: columns that Spark names for a stream, where a part needs them.
     """
 
     folder: Path
     lines: list[str] = field(default_factory=list)
     offsets: list[dict[str, Any]] = field(default_factory=list)
+    schema: Any = None
     planner: StreamPlanner = field(init=False)
 
     def __post_init__(self) -> None:
@@ -44,7 +46,7 @@ class LinesQuery:
         """Make a driver."""
         own = {"connector": KIND, "folders": str(self.folder)}
         text = {**({} if "connector" in options else own), "parallelism": "2", **options}
-        self.options = parse_options({"startTimeoutSeconds": "12", **text})
+        self.options = parse_options({"startTimeoutSeconds": "12", **text}, schema=self.schema)
         self.planner = StreamPlanner(self.options)
 
     def trigger(self) -> bool:

@@ -151,6 +151,12 @@ APPLICATION_UNKNOWN: Final = (
     ),
     "Check the driver's node.",
 )
+_MEND_THE_CAUSE: Final = (
+    "Mend the cause that the message names. OOMKilled: raise `memory` of"
+    " `spec.application.driver` or `executor`, or `spark.driver.memoryOverhead` in `sparkConf`. An"
+    " image: correct `spec.application.image`. An exception: correct the program or the option that"
+    " it names. If no cause is named, read the log of the driver's pod."
+)
 APPLICATION_RESTARTING: Final = (
     "ApplicationRestarting",
     ReasonKind.OPERATION,
@@ -159,7 +165,7 @@ APPLICATION_RESTARTING: Final = (
         " as OOMKilled, or the sentence with which the packaged application ended. After two"
         " failures in a row it stays until the application has run for 10 minutes."
     ),
-    "Do what the message says. If it names no cause, see the driver's log.",
+    _MEND_THE_CAUSE,
 )
 SOURCE_IN_USE: Final = (
     "SourceInUse",
@@ -178,7 +184,7 @@ APPLICATION_FAILED: Final = (
         " message has the sentence with which the packaged application ended. After two failures"
         " in a row it stays until an application has run for 10 minutes."
     ),
-    "Do what the message says. If it names no cause, see the driver's log.",
+    _MEND_THE_CAUSE,
 )
 APPLICATION_STUCK: Final = (
     "ApplicationStuck",

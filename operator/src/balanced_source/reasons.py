@@ -162,7 +162,7 @@ class Reason(ExplainedReason):
         "PositionOutOfRange",
         ReasonKind.SOURCE,
         "A start position does not exist in its split.",
-        "Correct it as the message says.",
+        "Set the start position to one that the message names as available, or to a time.",
     )
     SPLITS_RECREATED = (
         "SplitsRecreated",
@@ -171,7 +171,10 @@ class Reason(ExplainedReason):
             "Splits were deleted and created again, and are not read: unread records of the old"
             " ones are gone."
         ),
-        "Set the source's policy for lost records as the message says, to read the new ones.",
+        (
+            "To read the new ones, set the source's policy for lost records so that it continues,"
+            " and set it back once they are read."
+        ),
     )
     CHECKPOINT_LOST = (
         "CheckpointLost",
@@ -422,7 +425,7 @@ class Reason(ExplainedReason):
         ),
         (
             "If records were lost, produce them again. To read splits that were created again, set"
-            " the source's policy for lost records as the message says."
+            " the source's policy for lost records so that it continues."
         ),
     )
     SPLITS_RETURNED = (

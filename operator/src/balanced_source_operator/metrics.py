@@ -1,5 +1,6 @@
 """Prometheus metrics of the operator."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -104,7 +105,9 @@ class Metrics:
         balance = "Splits of the reader that has fewest (min) and of the one that has most (max)."
         self._balance = self._gauge("splits_per_reader", balance, "bound")
         self._condition = self._gauge(
-            "condition", "1 while a condition is True, 0 while it is False.", "type"
+            "condition",
+            "1 while a condition is True, 0 while it is False, NaN while it is Unknown.",
+            "type",
         )
         self._reason = self._gauge(
             "condition_reason", "1 for the present reason of a condition.", "type", "reason"
@@ -210,7 +213,7 @@ class Metrics:
         for pair in self._reasons.get(source, set()) - reasons:
             _remove(self._reason, (*labels, *pair))
         for condition in conditions:
-            self._condition.labels(*labels, condition.type).set(condition.status == "True")
+            self._condition.labels(*labels, condition.type).set(_number_of(condition))
             self._reason.labels(*labels, condition.type, condition.reason).set(1)
         self._conditions[source], self._reasons[source] = types, reasons
 
@@ -230,6 +233,11 @@ class Metrics:
             _remove(metric, labels)
         for bound in ("min", "max"):
             _remove(self._balance, (*labels, bound))
+
+
+def _number_of(condition: Condition) -> float:
+    """Return what no alert takes for True or for False while the status is Unknown."""
+    return math.nan if condition.status == "Unknown" else float(condition.status == "True")
 
 
 def _remove(metric: Any, labels: tuple[str, ...]) -> None:

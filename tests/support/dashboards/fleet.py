@@ -18,6 +18,7 @@ from support.dashboards.promql import (
 from support.dashboards.replicas import row_operator
 
 READY = where("Ready", 1)
+UNKNOWN = f"{ALL_SOURCES} unless {READY} unless {where('Ready', 0)}"
 SUSPENDED = (
     where("Ready", 0)
     + " and on (namespace, source) "
@@ -29,12 +30,14 @@ NOT_READY = (
     + each(SOURCES("condition_reason", 'type="Ready"', 'reason="Suspended"'))
 )
 AGE = f"time() - {each(SOURCES('report_timestamp_seconds'))}"
-SILENT = f"{AGE} > 120 and on (namespace, source) {READY}"
+# A condition Ready that is Unknown is neither 0 nor 1.
+MAY_BE_READ = f"unless on (namespace, source) {where('Ready', 0)}"
+SILENT = f"{AGE} > 120 {MAY_BE_READ}"
 WRONG = SOURCES("condition", 'type=~"Degraded|DataLoss"')
 MISSING = SOURCES("condition", 'type=~"Ready|Autoscaling"')
 DECIDED = each(SOURCES("autoscaling_desired_readers"))
 WITHOUT_LAG = (
-    f"{READY} unless on (namespace, source) {each(SOURCES('lag_records'))}"
+    f"{ALL_SOURCES} {MAY_BE_READ} unless on (namespace, source) {each(SOURCES('lag_records'))}"
     f" unless on (namespace, source) {each(SOURCES('behind_seconds'))}"
 )
 
@@ -90,9 +93,10 @@ def _sources_by_state() -> AnyPanel:
             title="Sources by state",
             text=(
                 "Sources may be in several states. A suspended source is not ready because "
-                "its spec says so. If the lag of a ready source is unknown, its driver cannot "
-                "reach a broker, or the operator has not heard from the driver. Without any "
-                "number, the operator is not scraped: see the panel Operator."
+                "its spec says so. Unknown: its driver does not report. If the lag of a source is "
+                "unknown, its driver cannot reach a broker, or the operator has not heard from "
+                "the driver. Without any number, the operator is not scraped: see the panel "
+                "Operator."
             ),
             alerts=["BalancedSourceNotReady", "BalancedSourceDegraded"],
             width=16,
@@ -102,6 +106,7 @@ def _sources_by_state() -> AnyPanel:
         All=f"count({ALL_SOURCES})",
         Ready=counted(READY),
         Not_ready=counted(NOT_READY),
+        Unknown=counted(UNKNOWN),
         Suspended=counted(SUSPENDED),
         Degraded=counted(where("Degraded", 1)),
         Data_loss=counted(where("DataLoss", 1)),
@@ -175,6 +180,7 @@ def _states() -> AnyPanel:
         axis="sources",
         Ready=counted(READY),
         Not_ready=counted(NOT_READY),
+        Unknown=counted(UNKNOWN),
         Suspended=counted(SUSPENDED),
         Degraded=counted(where("Degraded", 1)),
         Data_loss=counted(where("DataLoss", 1)),
@@ -251,14 +257,14 @@ def _age_of_the_newest_report() -> AnyPanel:
             About(
                 title="Age of the newest report",
                 text=(
-                    "Time since the driver of a ready source wrote its report. Above 120 s it "
-                    "is unknown whether the driver reads: look at its pod and its log."
+                    "Time since the driver of a source that may be read wrote its report. Above "
+                    "120 s it is unknown whether the driver reads: look at its pod and its log."
                 ),
                 alerts=["BalancedSourceDriverSilent"],
                 width=8,
             ),
             panels.SECONDS,
-            f"({AGE} and on (namespace, source) {READY}) and "
+            f"({AGE} {MAY_BE_READ}) and "
             f"topk($top, time() - {each(SOURCES('report_timestamp_seconds') + ' @ end()')})",
         ),
         120,
@@ -270,8 +276,9 @@ def _sources_without_a_fresh_report() -> AnyPanel:
         About(
             title="Sources without a fresh report",
             text=(
-                "Ready sources whose driver has been silent for more than 120 s. If there are "
-                "many at once, check the network between the drivers and the API server."
+                "Sources that may be read, and whose driver has been silent for more than 120 s. "
+                "If there are many at once, check the network between the drivers and the API "
+                "server."
             ),
             alerts=["BalancedSourceDriverSilent"],
             width=8,

@@ -135,3 +135,8 @@ def test_links_of_the_page_lead_somewhere() -> None:
     targets = [part.split(")")[0].split("#")[0] for part in page().split("](")[1:]]
 
     assert [target for target in targets if not (folder / target).resolve().exists()] == []
+
+
+def test_no_remedy_sends_the_reader_back_to_the_message_alone() -> None:
+    circular = ("as the message says", "what the message says")
+    assert [r for r in all_reasons() if any(text in r.remedy for text in circular)] == []

@@ -400,6 +400,19 @@ async def test_problems_of_discovery_keep_their_reason(
     assert await scene.faults() == ["NotFound"]
 
 
+async def test_a_discovery_that_works_says_what_was_looked_at(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside, "found_problems", lambda *_: {})
+
+    (found,) = [d for d in await scene.found() if d.check.endswith(": discovery")]
+
+    assert (found.level, found.message) == (
+        Level.OK,
+        "the servers of the source answer and list its splits",
+    )
+
+
 def test_a_look_asks_every_part_once_and_repeats_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -34,6 +34,7 @@ from balanced_source_operator.controller.diagnosis import (
     diagnose,
     has_running_driver,
     is_driver,
+    is_living,
 )
 from balanced_source_operator.controller.restarts import OTHER_SOURCES, Hold
 from balanced_source_operator.kube.port import Manifest
@@ -51,9 +52,6 @@ MAX_PAUSE: Final = 600.0
 _PASSING: Final = frozenset({ApplicationState.PENDING, ApplicationState.STOPPING})
 UNREAD_PATIENCE: Final = 30.0
 """Seconds that the last report of an application which has ended may take to be seen."""
-
-# Unknown counts: the node of such a pod does not answer, and its driver may still write.
-_LIVING: Final = frozenset({"Pending", "Running", "Unknown"})
 
 
 def decide(
@@ -131,9 +129,7 @@ def driver_pods(pods: Sequence[Manifest], application: str | None = None) -> lis
     return [
         pod
         for pod in pods
-        if is_driver(pod)
-        and pod.get("status", {}).get("phase", "Pending") in _LIVING
-        and application in (None, application_name(pod))
+        if is_driver(pod) and is_living(pod) and application in (None, application_name(pod))
     ]
 
 

@@ -63,7 +63,7 @@ def status_of(facts: Facts) -> Status:
 
 def _described(
     facts: Facts,
-    ready: tuple[bool, str, str],
+    ready: tuple[bool | None, str, str],
     progressing: Problem | None,
     degradations: Sequence[Problem],
 ) -> dict[str, Any]:
@@ -230,8 +230,8 @@ def _adopted_epoch(facts: Facts, state: CoordinatorState[Any]) -> int:
 
 def _ready(
     facts: Facts, degraded: Problem | None, progressing: Problem | None
-) -> tuple[bool, str, str]:
-    """Ready means: a query is reading what was assigned to it."""
+) -> tuple[bool | None, str, str]:
+    """Ready means: a query is reading what was assigned to it. None: no one can tell."""
     state, application = facts.state, facts.application
     if application.state is ApplicationState.PAUSED and application.reason == Reason.SUSPENDED:
         more = f"; {degraded.message}" if degraded is not None else ""
@@ -256,8 +256,8 @@ def _ready(
         and not facts.starting
     )
     if reads and (silence := _with_reason(facts.problems, Reason.DRIVER_SILENT)) is not None:
-        # It may read on without a way to the API server. The alert DriverSilent counts on True.
-        return True, silence.reason, silence.message
+        # It may read on without a way to the API server, or hang.
+        return None, silence.reason, silence.message
     if reads and (stall := _with_reason(reported(facts), Reason.QUERY_STALLED)) is not None:
         return False, stall.reason, stall.message
     if reads and state is not None:
@@ -288,9 +288,11 @@ def _or_else(problem: Problem | None, reason: str, message: str) -> tuple[str, s
     return (problem.reason, problem.message) if problem is not None else (reason, message)
 
 
-def _condition(facts: Facts, kind: str, is_true: bool, reason: str, message: str) -> Condition:
+def _condition(
+    facts: Facts, kind: str, is_true: bool | None, reason: str, message: str
+) -> Condition:
     """A condition. Its transition time changes with its status only."""
-    status = "True" if is_true else "False"
+    status = "Unknown" if is_true is None else str(is_true)
     stamp = datetime.fromtimestamp(facts.now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for before in facts.previous.get("conditions", ()):
         if before.get("type") == kind and before.get("status") == status:

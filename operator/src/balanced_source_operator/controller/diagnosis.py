@@ -84,6 +84,12 @@ def has_running_driver(application: Manifest, pods: Sequence[Manifest]) -> bool:
     return any(pod.get("status", {}).get("phase") == "Running" for pod in drivers)
 
 
+def is_living(pod: Manifest) -> bool:
+    """Return whether a pod runs or will run, as far as is known."""
+    # Unknown counts: the node of such a pod does not answer, and its driver may still write.
+    return pod.get("status", {}).get("phase", "Pending") in ("Pending", "Running", "Unknown")
+
+
 def is_driver(pod: Manifest) -> bool:
     """Return whether a pod is a driver's, whether it lives or not."""
     return bool((pod["metadata"].get("labels") or {}).get("spark-role") == "driver")

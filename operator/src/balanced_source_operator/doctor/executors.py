@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.diagnosis import is_driver
+from balanced_source_operator.controller.diagnosis import is_driver, is_living
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, error, unknown
 from balanced_source_operator.doctor.sources import Patient, age
 from balanced_source_operator.kube.port import KubernetesError, Manifest
@@ -14,8 +14,6 @@ QUOTA: Final = ResourceKind("", "v1", "resourcequotas", "ResourceQuota")
 
 PATIENCE: Final = 60.0
 """Seconds after its start in which a driver may have no executor yet."""
-
-_LIVING: Final = frozenset({"Pending", "Running"})
 
 
 async def check_executors(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
@@ -32,7 +30,7 @@ async def check_executors(api: ClusterApi, patient: Patient) -> AsyncIterator[Di
     except KubernetesError as refusal:
         yield unknown(check, str(refusal))
         return
-    living = [pod for pod in pods if (pod.get("status") or {}).get("phase") in _LIVING]
+    living = [pod for pod in pods if is_living(pod)]
     drivers = [pod for pod in living if is_driver(pod) and age(pod, otherwise=PATIENCE) >= PATIENCE]
     if not drivers or len(living) > sum(map(is_driver, living)):
         return

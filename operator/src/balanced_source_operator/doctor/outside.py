@@ -62,7 +62,9 @@ async def check_discovery(
             subject=scope,
         )
     if not problems:
-        yield Diagnosis(check=f"{label}: discovery")
+        # Only this: that a discovery works says nothing of the applications that read.
+        message = "the servers of the source answer and list its splits"
+        yield Diagnosis(check=f"{label}: discovery", message=message)
 
 
 def found_problems(source: Source[Any, Any], secrets: Any) -> Mapping[str, Exception]:
