@@ -363,6 +363,12 @@ def test_a_source_of_which_no_driver_reports_is_not_well(count: int, policy: str
         assert (told["status"], told["reason"]) == ("True", "DriverSilent")
         assert "although orders-1" in told["message"]
         assert story.status.get("lag") is None, "unknown is not 0"
+        ready = story.status["conditions"][0]
+        assert (ready["type"], ready["status"], ready["reason"]) == (
+            "Ready",
+            "Unknown",
+            "DriverSilent",
+        )
         assert "readers read" not in story.status["message"], "that is not known"
 
         drivers.absent.clear()

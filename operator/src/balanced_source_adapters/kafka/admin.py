@@ -23,6 +23,7 @@ from balanced_source.connectors.kafka import (
     KafkaCluster,
     KafkaPartitionSplit,
     KafkaSplitId,
+    cut_at_start,
     resolve_start,
     resolve_stop,
 )
@@ -181,6 +182,7 @@ class KafkaAdmin:
         starts = resolve_start(
             call.starting_offsets, existing, client, ids, title=call.cluster.title
         )
+        cut = cut_at_start(call.starting_offsets, starts, client)
         stops = (
             resolve_stop(call.stopping_offsets, existing, client)
             if call.stopping_offsets
@@ -197,6 +199,7 @@ class KafkaAdmin:
                 offset=start,
                 stopping_offset=stops[s] if call.stopping_offsets is not None else None,
                 topic_id=topics[s.topic].topic_id,
+                is_cut=s in cut,
             )
             for s, start in (
                 (KafkaSplitId.of(split_id), start) for split_id, start in starts.items()

@@ -41,7 +41,12 @@ from balanced_source.connectors.kafka.properties import (
     check_reserved,
     is_secret,
 )
-from balanced_source.connectors.kafka.resolution import OffsetLookup, resolve_start, resolve_stop
+from balanced_source.connectors.kafka.resolution import (
+    OffsetLookup,
+    cut_at_start,
+    resolve_start,
+    resolve_stop,
+)
 from balanced_source.connectors.kafka.settings import (
     KafkaReaderSettings,
     SettingsCache,
@@ -95,6 +100,7 @@ __all__ = [
     "check_not_lending",
     "check_properties",
     "check_reserved",
+    "cut_at_start",
     "how_to_continue",
     "initializer_of",
     "initializer_text",

@@ -19,6 +19,9 @@ SKIPPED_OFFSETS: Final = "skippedOffsets"
 UNCOUNTED_OFFSETS: Final = "uncountedOffsets"
 """Number of a driver: offsets of which no one knows yet whether they were skipped."""
 
+CONSENT: Final = "set onDataLoss to Continue (without an operator: failOnDataLoss to false)"
+"""How the user allows that lost records are skipped."""
+
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
 
@@ -180,6 +183,21 @@ def records_behind_history(where: str, topic: str, topic_id: str | None, gaps: l
     )
 
 
+def records_before_time(
+    where: str, topic: str, topic_id: str | None, gaps: list[Gap], millis: int
+) -> str:
+    """Returns which records are gone before the first one of a topic that follows a history.
+
+    The history ends at a time, so no one knows which of them it has.
+    """
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return (
+        f"{where}: topic {named} may begin behind the end of the history. Records before its first"
+        f" one are gone, and some may be of {millis} ms or later: {listed(gaps)}. Reading continues"
+        " behind them (onDataLoss: Continue)"
+    )
+
+
 def topic_deleted(
     cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
 ) -> Problem:
@@ -243,7 +261,7 @@ def how_to_continue(consent: str) -> str:
     Args:
         consent: what that is for, such as "to read the new topic".
     """
-    return f"Set onDataLoss to Continue (without an operator: failOnDataLoss to false) {consent}"
+    return f"{CONSENT[0].upper()}{CONSENT[1:]} {consent}"
 
 
 def _deletion(*, exists: bool) -> str:

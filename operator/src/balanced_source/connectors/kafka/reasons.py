@@ -34,7 +34,10 @@ class KafkaReason(ExplainedReason):
         "OffsetOutOfRange",
         ReasonKind.SOURCE,
         "A start offset does not exist in its partition.",
-        "Correct it as the message says.",
+        (
+            "Correct the offset that the message names, in `startingOffsets` or in the history of a"
+            " hybrid source, to one that the partition has."
+        ),
     )
     NO_TOPIC_MATCHES = (
         "NoTopicMatches",

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, Protocol, assert_never
 
 from balanced_source.api import SplitId
+from balanced_source.connectors.kafka.data_loss import CONSENT, how_to_continue
 from balanced_source.connectors.kafka.offsets import (
     AfterHistory,
     AfterOffset,
@@ -87,6 +88,25 @@ def resolve_start(
     }
     last = {**last, **_ends_before_times(existing, lookup, besides=last)}
     return _resolve(existing, lookup, first=first, last=last, option="startingOffsets")
+
+
+def cut_at_start(
+    initializer: OffsetsInitializer, starts: Offsets, lookup: OffsetLookup
+) -> frozenset[SplitId]:
+    """Return the splits whose logs begin where reading starts, although records may be lost then.
+
+    Of a history that ends at a time, no one knows whether it has the records before that.
+
+    Args:
+        initializer: the user's choice.
+        starts: where reading of each split starts.
+        lookup: asks the cluster.
+    """
+    history = initializer if isinstance(initializer, AfterHistory) else None
+    if history is None or history.millis is None or not history.may_lose:
+        return frozenset()
+    first = lookup.ends([s for s, start in starts.items() if start], Anchor.EARLIEST)
+    return frozenset(s for s, begin in first.items() if starts[s] <= begin)
 
 
 def resolve_stop(
@@ -298,8 +318,8 @@ def _recreated(
         why = _why_other(history, other, topic_ids, title)
         raise RefusedDiscoveryError(
             f"{why}, so the history does not say where to start. Records of the former topic that"
-            " the history does not have are lost. Set onDataLoss to Continue (without"
-            " an operator: failOnDataLoss to false) to read the new topic from its start",
+            " the history does not have are lost."
+            f" {how_to_continue('to read the new topic from its start')}",
             scope=first.cluster,
             reason=KafkaReason.TOPIC_RECREATED,
         )
@@ -331,7 +351,7 @@ def _why_other(
 def _gone(split_id: SplitId, what: str) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
         f"{split_name(split_id)} does not begin where the history ends: {what}. Complete the"
-        " history, or set onDataLoss to Continue to read without them",
+        f" history, or {CONSENT} to read without them",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )
@@ -341,7 +361,7 @@ def _ahead(split_id: SplitId, offset: int, end: int) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
         f"the history continues to offset {offset} of {split_name(split_id)}, which ends at {end}:"
         " it is of another topic, or the topic was created again. Name the topic that the history"
-        " is of, or give startingOffsets",
+        " is of, or give startingOffsets instead of startAfter",
         scope=KafkaSplitId.of(split_id).cluster,
         reason=KafkaReason.OFFSET_OUT_OF_RANGE,
     )

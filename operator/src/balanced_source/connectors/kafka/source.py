@@ -3,7 +3,7 @@
 Scopes of discovery are the clusters.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -27,9 +27,11 @@ from balanced_source.connectors.discovery import (
 )
 from balanced_source.connectors.kafka.cluster import KafkaCluster
 from balanced_source.connectors.kafka.data_loss import (
+    CONSENT,
     LISTED,
     Gap,
     OnDataLoss,
+    records_before_time,
     records_behind_history,
     topic_begun_late,
     topic_of_history_recreated,
@@ -228,10 +230,22 @@ class KafkaSource(
         texts += [
             records_behind_history(*self._in_words(place), found) for place, found in gaps.items()
         ]
+        texts += self._behind_time(history, [split for split, _ in behind])
         return _first(texts, "more topics do not begin where the history ends")
 
+    def _behind_time(
+        self, history: AfterHistory, splits: Sequence[KafkaPartitionSplit]
+    ) -> list[str]:
+        cut = _by_topic(
+            (s, Gap(partition=s.partition, start=0, end=s.offset)) for s in splits if s.is_cut
+        )
+        return [
+            records_before_time(*self._in_words(place), found, history.millis or 0)
+            for place, found in cut.items()
+        ]
+
     def recreation_advice(self) -> str:
-        return "set onDataLoss to Continue"
+        return CONSENT
 
     def create_split(
         self, split_id: SplitId, position: Position, attributes: Mapping[str, Any]

@@ -1,7 +1,7 @@
 """A partition of a topic on a cluster, as a split."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple, Self
 
@@ -51,6 +51,8 @@ class KafkaPartitionSplit(BoundedSplit):
         offset: next record to read; always a real offset, resolved when the split was discovered.
         stopping_offset: first record that is not read any more; None reads on forever.
         topic_id: of the topic that `offset` belongs to; None if no one told.
+        is_cut: whether its log began at `offset` when that was looked up, behind records that are
+            gone, although it follows a history that ends at a time. Not stored: it is told once.
     """
 
     cluster: str
@@ -59,6 +61,7 @@ class KafkaPartitionSplit(BoundedSplit):
     offset: int
     stopping_offset: int | None = None
     topic_id: str | None = None
+    is_cut: bool = field(default=False, compare=False)
 
     @property
     def split_id(self) -> SplitId:
