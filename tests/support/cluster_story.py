@@ -293,6 +293,12 @@ class Story:
     def events(self) -> list[str]:
         return [manifest["reason"] for manifest in self.server.select(EVENT, NAMESPACE)]
 
+    def sample(self, name: str) -> float | None:
+        """Return what the first operator serves as a metric of the source; None for no series."""
+        registry = self.operators[0].supervisor._env.metrics.registry
+        labels = {"namespace": NAMESPACE, "source": "orders"}
+        return registry.get_sample_value(f"balanced_source_{name}", labels)
+
     def children(self) -> list[str]:
         """All but events and what was there before."""
         kept = [

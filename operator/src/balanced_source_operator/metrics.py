@@ -63,16 +63,20 @@ OF_SIGNALS: Final = {
     "desired_readers": (
         "Readers that spec.parallelism asks for. No series while the spec was never valid."
     ),
-    "epoch_lag": "Published epochs that readers have not adopted.",
+    "epoch_lag": (
+        "Published epochs that readers have not adopted. No series while no driver is meant to run."
+    ),
     "discovery_failing_scopes": "Clusters, or other scopes, whose newest discovery failed.",
     "report_timestamp_seconds": (
-        "Unix time of the driver's newest report. No series before the first."
+        "Unix time of the driver's newest report; with several hosts, the oldest of these. No series"
+        " before the first, and when everything has been read."
     ),
     "skipped_records": (
         "Offsets that were deleted before they were read, since the driver has started."
     ),
     "application_failures": (
-        "Failures of the application in a row; 0 when one has run for ten minutes."
+        "Failures of the application in a row, of the host with most; 0 when one has run for ten"
+        " minutes."
     ),
 }
 """What is known of a source besides its status: name → text."""
@@ -200,7 +204,13 @@ class Metrics:
         self._observe_conditions(source, status.conditions)
 
     def heard(self, source: Identity, heartbeat: float) -> None:
-        """Take over the time of a report that says nothing else."""
+        """Take over the time of a report that says nothing else.
+
+        A driver may report while its end is known already: no report is expected then.
+        """
+        _, signals = self._observed.get(source, (None, None))
+        if signals is None or signals.get("report_timestamp_seconds") is None:
+            return
         self._signals["report_timestamp_seconds"].labels(source.namespace, source.name).set(
             heartbeat
         )

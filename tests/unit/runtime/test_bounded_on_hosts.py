@@ -70,9 +70,12 @@ def test_a_host_that_has_read_everything_is_not_lost(policy: dict[str, Any]) -> 
             assert condition(story, "Ready") == ("True", "Reading")
             assert condition(story, "Progressing") == ("False", "Stable")
             assert condition(story, "Degraded")[0] == "False"
+            assert story.sample("report_timestamp_seconds") is not None, "of host 0"
+            assert story.sample("epoch_lag") == 0
 
         await until_finished(story, drivers)
         await play_on(drivers, 200)
+        assert story.sample("report_timestamp_seconds") is None, "none is expected any more"
 
         assert condition(story, "Ready") == ("True", "Finished")
         assert condition(story, "Degraded")[0] == "False"

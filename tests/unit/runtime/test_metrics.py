@@ -1,21 +1,14 @@
 """Metrics of the operator: a value that is unknown now has no series."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 from prometheus_client import generate_latest
 
-from balanced_source.coordinator import CoordinatorState, HostState
-from balanced_source_operator.contract.half import NO_LOSSES, Losses
-from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.kube.port import ConflictError, KubernetesError, RefusedError
 from balanced_source_operator.metrics import OF_SIGNALS, Metrics
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import POD
 from balanced_source_operator.runtime.metered import MeteredApi
 from balanced_source_operator.spec.status import Condition, Status
-from support.builders import make_report
 from support.fake_kubernetes import FakeKubernetes
 
 SOURCE = Identity(namespace="n", name="s", uid="u")
@@ -135,34 +128,14 @@ async def test_requests_are_counted_and_their_errors_by_kind() -> None:
     assert count("api_errors_total", error="403") == 1
 
 
-def test_signals_have_the_names_of_their_metrics() -> None:
-    facts: Any = _facts()
+def test_a_heartbeat_moves_the_time_of_the_report_only_while_one_is_expected() -> None:
+    metrics = Metrics()
 
-    found: Mapping[str, float | None] = signals_of(facts, desired_readers=3)
-
-    assert found.keys() == OF_SIGNALS.keys()
-    assert found["desired_readers"] == 3
-    assert found["epoch_lag"] is None, "unknown, which is not 0"
-    assert found["skipped_records"] is None, "nor is this"
-
-
-def test_lost_records_are_those_that_the_connector_counts() -> None:
-    facts: Any = _facts()
-    report = make_report(metrics={"skippedOffsets": 1})
-    facts.state = CoordinatorState(hosts={"0": HostState(incarnation=1, report=report)})
-    facts.losses = Losses(records=7)
-
-    assert signals_of(facts, desired_readers=3)["skipped_records"] == 7
-
-
-def _facts() -> Any:
-    class Application:
-        failures = 2
-
-    class Facts:
-        state = None
-        discovery: Mapping[str, Exception] = {}
-        application = Application()
-        losses = NO_LOSSES
-
-    return Facts()
+    metrics.heard(SOURCE, 1.0)
+    assert value(metrics, "report_timestamp_seconds") is None, "nothing is known of it yet"
+    metrics.observe(SOURCE, Status(), {"report_timestamp_seconds": 2.0})
+    metrics.heard(SOURCE, 3.0)
+    assert value(metrics, "report_timestamp_seconds") == 3
+    metrics.observe(SOURCE, Status(), {"report_timestamp_seconds": None})
+    metrics.heard(SOURCE, 4.0)
+    assert value(metrics, "report_timestamp_seconds") is None, "it would grow old, and page people"

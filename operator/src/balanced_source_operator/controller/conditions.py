@@ -17,7 +17,7 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.hosts import host_statuses, hosts_done, running_hosts
+from balanced_source_operator.controller.hosts import adopted_epoch, host_statuses, running_hosts
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import (
     degradations_of,
@@ -212,20 +212,10 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
     if phase is SourcePhase.ADOPTING and drained:
         message = f"host {drained[0]} is lost; a drain attempt settles what it has delivered"
         return Problem(reason=Reason.DRAINING, message=message)
-    if phase is SourcePhase.ADOPTING and _adopted_epoch(facts, state) < state.epoch:
+    if phase is SourcePhase.ADOPTING and adopted_epoch(facts, state) < state.epoch:
         message = f"epoch {state.epoch} is published; the next micro-batch takes it"
         return Problem(reason=Reason.ADOPTING, message=message)
     return None
-
-
-def _adopted_epoch(facts: Facts, state: CoordinatorState[Any]) -> int:
-    """Return the newest epoch that all hosts have adopted, except those that are done.
-
-    A host that is done adopts nothing any more, also if it started again with everything read.
-    """
-    done = hosts_done(facts.hosts)
-    hosts = {name: host for name, host in state.hosts.items() if name not in done}
-    return acknowledged_epoch(replace(state, hosts=hosts)) if hosts else state.epoch
 
 
 def _ready(
@@ -251,7 +241,7 @@ def _ready(
         return True, Reason.FINISHED, message
     reads = (
         state is not None
-        and _adopted_epoch(facts, state) > 0
+        and adopted_epoch(facts, state) > 0
         and application.state is ApplicationState.RUNNING
         and not facts.starting
     )

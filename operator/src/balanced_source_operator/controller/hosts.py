@@ -3,9 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Any, Final
 
-from balanced_source.coordinator import CoordinatorState
+from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Decision
@@ -37,6 +39,21 @@ def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | N
 def hosts_done(decisions: Mapping[str, Decision]) -> frozenset[str]:
     """Return the hosts that have ended with nothing left to read: they report no more."""
     return frozenset(name for name, decision in decisions.items() if decision.is_done)
+
+
+def unfinished_hosts(facts: Facts, state: CoordinatorState[Any]) -> Mapping[str, HostState]:
+    """Return the hosts that are not done: only they adopt assignments, and report."""
+    done = hosts_done(facts.hosts)
+    return {name: host for name, host in state.hosts.items() if name not in done}
+
+
+def adopted_epoch(facts: Facts, state: CoordinatorState[Any]) -> int:
+    """Return the newest epoch that all hosts have adopted, except those that are done.
+
+    A host that is done adopts nothing any more, also if it started again with everything read.
+    """
+    hosts = unfinished_hosts(facts, state)
+    return acknowledged_epoch(replace(state, hosts=hosts)) if hosts else state.epoch
 
 
 def still_silent(decisions: Mapping[str, Decision], silent: AbstractSet[str]) -> frozenset[str]:

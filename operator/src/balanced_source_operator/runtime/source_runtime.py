@@ -24,7 +24,12 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
-from balanced_source_operator.controller.hosts import combined, still_silent, without_driver
+from balanced_source_operator.controller.hosts import (
+    combined,
+    hosts_done,
+    still_silent,
+    without_driver,
+)
 from balanced_source_operator.controller.last_valid import LIMIT
 from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
 from balanced_source_operator.controller.problems import problems_of
@@ -165,8 +170,13 @@ class SourceRuntime:
             else (host,)
         )
         self._heard = {name: report for name, report in self._heard.items() if name in hosts}
-        known = [report.heartbeat for report in self._heard.values() if report is not None]
-        self._env.metrics.heard(self._identity, min(known))
+        done = hosts_done(self._decisions)
+        known = [
+            report.heartbeat
+            for name, report in self._heard.items()
+            if report is not None and name not in done
+        ]
+        self._env.metrics.heard(self._identity, min(known, default=heard.heartbeat))
         is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None
         is_well = (
             self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
