@@ -183,7 +183,8 @@ class PlannedQuery:
             topic = self.broker.topic_ids.get((str(piece.split_id[0]), str(piece.split_id[1])))
             if piece.split_id not in self.broker.ends:
                 continue  # tasks skip what was deleted, if they may
-            for offset in range(int(piece.start or 0), int(piece.end or 0)):
+            first = max(int(piece.start or 0), self.broker.begins[piece.split_id])
+            for offset in range(first, int(piece.end or 0)):
                 assert offset < self.broker.ends[piece.split_id], f"{piece} is not there"
                 yield piece.split_id, topic, offset
 

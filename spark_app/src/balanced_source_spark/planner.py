@@ -199,7 +199,7 @@ class StreamPlanner(PlannerFigures):
             end = self._advanced(base, seen)
         self._check_times(base, end)
         end = self._named(end)
-        self._note(begin, end, ends)
+        self._note(begin, end, ends, firsts=seen.firsts)
         # Another epoch is logged too, although nothing is read: that acknowledges it.
         if is_new(begin, end):
             return self._signed(end)
@@ -416,14 +416,17 @@ class StreamPlanner(PlannerFigures):
     def _advanced(self, base: StreamOffset, seen: Look) -> StreamOffset:
         # A query that ends by itself would end without the records of a silent split: it waits, and
         # fails in words.
-        held = {s: p or 0 for s, p in base.positions.items()}
+        held: Mapping[SplitId, int] = {s: p or 0 for s, p in base.positions.items()}
+        may_skip = bool(seen.deleted or seen.firsts) and self._hooks.may_skip()
         # Tasks skip what is deleted, after another look of their own.
-        skipped = seen.deleted if seen.deleted and self._hooks.may_skip() else {}
+        skipped = seen.deleted if may_skip else {}
         silent = self._ends.silent - skipped.keys()
         ends = {**seen.ends, **skipped} if skipped else seen.ends
         free = reachable(base, ends, targets=self._targets, silent=silent)
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, Pace(free))
+        if may_skip:
+            held = seen.behind_deleted(held)
         positions = self._limited(base, held, free)
         return self._ended(base, seen, self._paced(base, positions))
 

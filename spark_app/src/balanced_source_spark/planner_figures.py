@@ -11,7 +11,8 @@ from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import ADMITTED, MILLIS_BEHIND, UNREAD, UNREAD_AT
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
-from balanced_source.host.observation import Observation, observe
+from balanced_source.host.ends import Look
+from balanced_source.host.observation import NOTHING_DELETED, Observation, observe
 from balanced_source.host.planning import PlanOnce
 from balanced_source.host.reader_figures import ReaderFigures, for_report
 from balanced_source_adapters.lazy_log import get_logger
@@ -43,6 +44,7 @@ class _Noted(NamedTuple):
         at: when servers were asked for the ends of splits, in seconds since the epoch.
         admitted: unread records that an alignment lets be read; None if splits are not aligned, or
             while it is unknown.
+        firsts: see `Look.firsts`; they say how many of its records were deleted.
     """
 
     begin: StreamOffset
@@ -54,6 +56,7 @@ class _Noted(NamedTuple):
     figures: Mapping[int, ReaderFigures]
     at: float
     admitted: int | None
+    firsts: Mapping[SplitId, int]
 
 
 class PlannerFigures(PlannerParts):
@@ -82,6 +85,7 @@ class PlannerFigures(PlannerParts):
         ends: Mapping[SplitId, int],
         behind: Mapping[SplitId, int | None] | None = None,
         *,
+        firsts: Mapping[SplitId, int] = NOTHING_DELETED,
         is_read: bool = False,
     ) -> None:
         """Tell people of a micro-batch; nothing here may end the query.
@@ -91,6 +95,7 @@ class PlannerFigures(PlannerParts):
             end: where it ends.
             ends: see `observe`.
             behind: see `observe`.
+            firsts: see `observe`.
             is_read: see `observe`.
         """
         # The only micro-batch of a query is read to the ends that were there when it began.
@@ -109,6 +114,7 @@ class PlannerFigures(PlannerParts):
             self._heard(ends),
             behind,
             plans=self._plan(begin, end),
+            firsts=firsts,
             is_read=is_read,
             is_whole=self._is_all_known(end) and self._hooks.are_all_unread(end.positions),
         )
@@ -133,6 +139,7 @@ class PlannerFigures(PlannerParts):
             figures,
             at=time.time(),
             admitted=self._admitted_records(seen),
+            firsts=firsts,
         )
         self._pass_on(self._noted)
 
@@ -208,24 +215,29 @@ class PlannerFigures(PlannerParts):
         if (noted := self._noted) is None:
             return
         at = time.time()
-        ends = self._ends_now(noted.end, patience=_PATIENCE)
+        now = self._ends_now(noted.end, patience=_PATIENCE)
         seen = observe(
             noted.begin,
             noted.end,
-            self._heard(ends),
+            self._heard(now.ends),
             noted.seen.behind,
             plans=noted.seen.plans,
+            firsts={**noted.firsts, **now.firsts},
             is_read=noted.seen.is_read,
             is_whole=noted.seen.is_whole,
         )
         self._pass_on(noted._replace(seen=seen, at=at))
 
-    def _ends_now(
-        self, found: StreamOffset, *, patience: float | None = None
-    ) -> Mapping[SplitId, int]:
-        """Return how far the splits of an offset can be read now, as far as servers have said."""
+    def _ends_now(self, found: StreamOffset, *, patience: float | None = None) -> Look:
+        """Return between where and where the splits of an offset can be read now.
+
+        As far as servers have said.
+        """
         known = self._ends.get(found.positions, patience=patience)
-        return {s: answer.end for s, answer in known.items()}
+        return Look(
+            ends={s: answer.end for s, answer in known.items()},
+            firsts={s: first for s, a in known.items() if (first := a.first) is not None},
+        )
 
     def _heard(self, ends: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
         """Return `ends` without those of silent splits: they are old, and would hide a lag."""

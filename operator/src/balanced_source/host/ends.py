@@ -48,6 +48,8 @@ class SplitEnd:
             checked.
         cut: where the log was cut, if that is before the position of the checked mark.
         past: what the check has learned, see `StreamOffset.term_ends`.
+        first: first position that can still be read; None: the server was not asked, or nothing
+            between the mark and the end was deleted.
     """
 
     end: int
@@ -56,6 +58,7 @@ class SplitEnd:
     checked: Mark | None = None
     cut: int | None = None
     past: tuple[TermEnd, ...] = ()
+    first: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,8 @@ class Look:
         deleted: splits that were deleted before they were read to their stop → the stop.
         short: splits that end before their position, and whose logs were not checked → their end.
             They are not read until the end has passed the position, or a check says more.
+        firsts: splits whose next records were deleted → first position that can still be read, at
+            most the end. What is before it is no lag, and counts for no limit.
     """
 
     ends: Mapping[SplitId, int] = field(default_factory=dict)
@@ -83,6 +88,17 @@ class Look:
     cuts: Mapping[SplitId, int] = field(default_factory=dict)
     deleted: Mapping[SplitId, int] = field(default_factory=dict)
     short: Mapping[SplitId, int] = field(default_factory=dict)
+    firsts: Mapping[SplitId, int] = field(default_factory=dict)
+
+    def behind_deleted(self, held: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
+        """Returns where reading can continue at the earliest.
+
+        Args:
+            held: where each split stands.
+        """
+        if not self.firsts:
+            return held
+        return {**held, **{s: max(held[s], first) for s, first in self.firsts.items()}}
 
     def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
         """Returns the splits of `base` of which nothing is known now."""
@@ -268,6 +284,7 @@ def look(
         if (
             answer.checked is None
             and answer.cut is None
+            and answer.first is None
             and answer.end >= (position or 0)
             and answer.term is not None
             and terms.get(split_id, answer.term) == answer.term
@@ -286,6 +303,7 @@ def look(
         cuts=found.cuts,
         deleted=lost,
         short=found.short,
+        firsts=found.firsts,
     )
 
 
@@ -320,6 +338,7 @@ class _LookSoFar:
         self.pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
         self.recreated: set[SplitId] = set()
         self.short: dict[SplitId, int] = {}
+        self.firsts: dict[SplitId, int] = {}
 
     def take(self, base: StreamOffset, split_id: SplitId, position: int, answer: SplitEnd) -> None:
         attributes, term = base.attributes.get(split_id, _NO_ATTRIBUTES), answer.term
@@ -341,7 +360,10 @@ class _LookSoFar:
         else:
             # The stop is that of the offset in use: the newest assignment may be another epoch.
             stop = attributes.get(STOP)
-            self.ends[split_id] = answer.end if stop is None else min(answer.end, int(stop))
+            end = answer.end if stop is None else min(answer.end, int(stop))
+            self.ends[split_id] = end
+            if answer.first is not None and position < answer.first:
+                self.firsts[split_id] = min(answer.first, end)
         if term is not None:
             self.terms[split_id] = term
             # What was learned about another mark does not cover the records up to this one.

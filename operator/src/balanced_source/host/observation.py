@@ -21,6 +21,8 @@ ten thousand."""
 
 _NONE: Final[Mapping[int, ReaderFigures]] = MappingProxyType({})
 
+NOTHING_DELETED: Final[Mapping[SplitId, int]] = MappingProxyType({})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderLoad:
@@ -178,6 +180,7 @@ def observe(
     behind: Mapping[SplitId, int | None] | None = None,
     *,
     plans: Sequence[ReaderPlan] | None = None,
+    firsts: Mapping[SplitId, int] = NOTHING_DELETED,
     is_read: bool = False,
     is_whole: bool = True,
 ) -> Observation:
@@ -189,17 +192,19 @@ def observe(
         ends: how far splits can be read; one that is missing has an unknown lag, which is not 0.
         behind: see `Observation`.
         plans: of the micro-batch, where it was planned already.
+        firsts: see `Look.firsts`.
         is_read: whether it is delivered already, as for sources with a journal, whose micro-batches
             are known only then.
         is_whole: see `Observation`.
     """
     # An end that is older than the position, such as one of a slow answer, is no negative lag.
+    positions = {**end.positions, **_later(end, firsts)} if firsts else end.positions
     lags = {
         s: None if (to := ends.get(s)) is None else n if (n := to - (p or 0)) > 0 else 0
-        for s, p in end.positions.items()
+        for s, p in positions.items()
     }
     plans = plan(begin, end) if plans is None else plans
-    records = {p.subtask_id: sum((r.end or 0) - (r.start or 0) for r in p.ranges) for p in plans}
+    records = {p.subtask_id: _records(p, firsts) for p in plans}
     owned: dict[int, list[int | None]] = {reader: [] for reader in end.readers}
     for split_id, reader in end.owners.items():
         owned.setdefault(reader, []).append(lags.get(split_id))
@@ -221,6 +226,20 @@ def observe(
         is_read=is_read,
         is_whole=is_whole,
     )
+
+
+def _later(end: StreamOffset, firsts: Mapping[SplitId, int]) -> dict[SplitId, int]:
+    """Return where the next records are of the splits whose next positions were deleted."""
+    known = end.positions
+    return {s: max(known[s] or 0, first) for s, first in firsts.items() if s in known}
+
+
+def _records(reader: ReaderPlan, firsts: Mapping[SplitId, int]) -> int:
+    """Return how many positions of a reader's ranges can still be read."""
+    if not firsts:
+        return sum((r.end or 0) - (r.start or 0) for r in reader.ranges)
+    starts = ((r, max(r.start or 0, firsts.get(r.split_id, 0))) for r in reader.ranges)
+    return sum(max(0, (r.end or 0) - start) for r, start in starts)
 
 
 def _shown(figures: ReaderFigures | None) -> dict[str, Json]:

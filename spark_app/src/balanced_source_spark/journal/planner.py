@@ -26,7 +26,7 @@ from balanced_source.errors import (
     InvalidSpecError,
     JournalError,
 )
-from balanced_source.host.ends import look
+from balanced_source.host.ends import Look, look
 from balanced_source.host.journaling import (
     caught_up,
     delivered,
@@ -276,7 +276,7 @@ class JournalPlanner(StreamPlanner):
             if not self._is_active:
                 self._set_problem(_OLDER, None)
         behind = millis_behind(logged, records, is_continued=self._hooks.is_continued)
-        self._note(logged, found, self._ends_now(found), behind, is_read=True)
+        self._note(logged, found, self._ends_now(found).ends, behind, is_read=True)
 
     def _hook_numbers(self) -> Mapping[str, int]:
         return {**super()._hook_numbers(), **self._gaps.numbers()}
@@ -466,10 +466,8 @@ class JournalPlanner(StreamPlanner):
             return True
         return any(known[s].end > (end.positions[s] or 0) for s in left)
 
-    def _ends_now(
-        self, found: StreamOffset, *, patience: float | None = None
-    ) -> Mapping[SplitId, int]:
-        return super()._ends_now(found, patience=patience) if self._hooks.knows_ends else {}
+    def _ends_now(self, found: StreamOffset, *, patience: float | None = None) -> Look:
+        return super()._ends_now(found, patience=patience) if self._hooks.knows_ends else Look()
 
 
 def _left(end: StreamOffset) -> list[SplitId]:

@@ -26,6 +26,7 @@ from balanced_source_spark.kafka.admission import Admission
 from balanced_source_spark.kafka.broker_figures import broker_figures
 from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 from balanced_source_spark.kafka.group_commits import GroupCommits
+from balanced_source_spark.kafka.log_starts import LogStarts
 from balanced_source_spark.kafka.open_transactions import OpenTransactions
 from balanced_source_spark.kafka.options import ReadOptions
 from balanced_source_spark.kafka.record_sizes import RecordSizes, sampled
@@ -61,6 +62,10 @@ class KafkaHooks(PlannerHooks):
         return LossCounter(self._admin.begins)
 
     @cached_property
+    def _log_starts(self) -> LogStarts:
+        return LogStarts(self._admin.begins)
+
+    @cached_property
     def _loss_problems(self) -> LossProblems:
         return LossProblems(self._context, self._losses)
 
@@ -77,12 +82,22 @@ class KafkaHooks(PlannerHooks):
     ) -> Mapping[SplitId, SplitEnd]:
         cluster = self._known().cluster(scope)
         try:
-            found = self._admin.ends(cluster, split_ids, marks)
+            found: Mapping[SplitId, SplitEnd] = self._admin.ends(cluster, split_ids, marks)
         except DiscoveryError as error:
             self._transactions.note(cluster, error.answers, marks)
+            error.answers = self._with_starts(cluster, error.answers, marks)
             raise
         self._transactions.note(cluster, found, marks)
-        return found
+        return self._with_starts(cluster, found, marks)
+
+    def _with_starts(
+        self,
+        cluster: KafkaCluster,
+        ends: Mapping[SplitId, SplitEnd],
+        marks: Mapping[SplitId, Mark],
+    ) -> Mapping[SplitId, SplitEnd]:
+        """Return the ends, with the starts of logs if what was deleted may be passed over."""
+        return self._log_starts.joined(cluster, ends, marks) if self.may_skip() else ends
 
     def event_times(
         self, scope: str, millis: Mapping[SplitId, int]
