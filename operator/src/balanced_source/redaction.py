@@ -17,8 +17,10 @@ _COPY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 _PAIR: Final = re.compile(
     r"""(?ix) (?P<name> [\w.-]* (?: passw(?:or)?d | passphrase | secret | token | credentials?
-        | api[._-]?key
-        | (?:secret|access|private)[._-]?key (?:[._-]?id)? ) )
+        | signature | (?<=[?&;])sig
+        | (?:api|shared|encryption)[._-]?key
+        | (?:secret|access|private)[._-]?key (?:[._-]?id)?
+        | account[._-]?key (?:\.[\w.-]+)? | fs\.azure\.sas\.[\w.-]+ ) )
         (?P<between> ["']? \s* [=:] \s* )
         (?P<value> "[^"]*" | '[^']*' | [^\s,;}\]"']+ )"""
 )

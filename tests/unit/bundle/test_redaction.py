@@ -33,6 +33,17 @@ SECRET = "hunter2hunter2"  # noqa: S105 - what must not be found
         {"data": {"key": f"-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----\n"}},
         {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": SECRET}}},
         {"metadata": {"managedFields": [SECRET]}},
+        {
+            "spec": {
+                "env": [
+                    {
+                        "name": "AZURE_STORAGE_CONNECTION_STRING",
+                        "value": f"AccountName=lake;AccountKey={SECRET};EndpointSuffix=x",
+                    }
+                ]
+            }
+        },
+        {"spec": {"sparkConf": {"spark.hadoop.fs.azure.account.key.a.dfs.core.net": SECRET}}},
     ],
 )
 def test_a_manifest_keeps_its_secrets(manifest: dict[str, Any]) -> None:
@@ -68,6 +79,12 @@ def test_a_manifest_keeps_the_rest() -> None:
         f"GET /token?access_token={SECRET}&x=1",
         f'ScramLoginModule required username="u" password="{SECRET}";',
         f"AWS_SECRET_ACCESS_KEY={SECRET}",
+        f"fs.azure.account.key.lake.dfs.core.windows.net={SECRET}",
+        f"fs.azure.sas.orders.lake.blob.core.windows.net: {SECRET}",
+        f"Endpoint=sb://hub.net/;SharedAccessKeyName=read;SharedAccessKey={SECRET}",
+        f"GET https://lake.blob.core.windows.net/orders?sv=2024-11-04&sig={SECRET}%3D&se=2026",
+        f"SharedAccessSignature={SECRET}",
+        f"https://orders.s3.amazonaws.com/a?X-Amz-Signature={SECRET}",
     ],
 )
 def test_a_line_of_a_log_keeps_its_secret(line: str) -> None:

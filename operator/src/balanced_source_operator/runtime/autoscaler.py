@@ -185,7 +185,10 @@ class Autoscaler:
         if after is None:
             return
         is_change = before is None or after.readers != before.readers
-        is_warning = not after.is_able and (before is None or before.reason != after.reason)
+        # Of a source that was just created, or resumed, no driver can have reported yet.
+        is_first_look = before is None and after.reason == Reason.LAG_UNKNOWN
+        is_other = before is None or before.reason != after.reason
+        is_warning = not after.is_able and is_other and not is_first_look
         if is_warning or (is_change and after.reason in _CHANGES):
             await self._events.post(after.reason, after.message, warning=not after.is_able)
 
