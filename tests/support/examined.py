@@ -11,7 +11,9 @@ from support.fake_kubernetes import FakeClient, FakeKubernetes
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/balancedsources.balancedsource.io"
 SPARK = "/apis/sparkoperator.k8s.io/v1beta2"
 APACHE = "/apis/spark.apache.org/v1"
-DEPLOYMENTS = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
+OF_OPERATORS = "labelSelector=balancedsource.io%2Fcomponent%3Doperator"
+OF_FORMER_OPERATORS = "labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
+DEPLOYMENTS = f"/apis/apps/v1/deployments?{OF_OPERATORS}"
 
 LABELS = "/api/v1/namespaces?labelSelector="
 

@@ -17,6 +17,11 @@ app.kubernetes.io/name: {{ include "balanced-source.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* How doctor, report and the runbooks find the operator, whatever nameOverride is. Not a part of any selector here: an upgrade could not change that. */}}
+{{- define "balanced-source.component" -}}
+balancedsource.io/component: operator
+{{- end }}
+
 {{- define "balanced-source.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "balanced-source.selectorLabels" . }}
@@ -176,6 +181,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- include "balanced-source.validateCrds" . }}
 {{- include "balanced-source.validateExtras" . }}
 {{- include "balanced-source.validateSelector" . }}
+{{- include "balanced-source.validateLease" . }}
 {{- if eq (int .Values.metrics.port) (int .Values.probes.port) }}
 {{- fail (printf "metrics.port and probes.port are both %d: give each its own port" (int .Values.probes.port)) }}
 {{- end }}
@@ -230,7 +236,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- range $key := list "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" }}
+{{- if hasKey .Values.podLabels "balancedsource.io/component" }}
+{{- fail "podLabels must not set balancedsource.io/component: the chart sets this label" }}
+{{- end }}
+{{- range $key := list "helm.sh/chart" "app.kubernetes.io/version" "app.kubernetes.io/managed-by" "balancedsource.io/component" }}
 {{- if hasKey $.Values.commonLabels $key }}
 {{- fail (printf "commonLabels must not set %s: the chart sets this label" $key) }}
 {{- end }}
@@ -249,7 +258,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* One Lease in a namespace: a second release there would wait forever. */}}
 {{- define "balanced-source.validateSelector" -}}
 {{- if include "balanced-source.namespaceSelector" . }}
 {{- if .Values.watchNamespaces }}
@@ -258,11 +266,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.admissionPolicies.namespaces.enabled }}
 {{- fail "admissionPolicies.namespaces cannot be combined with watchNamespaceSelector: the policy would forbid sources in namespaces of other releases" }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A second release in a namespace would stand by for the first one, ready, and serve none of its sources. */}}
+{{- define "balanced-source.validateLease" -}}
 {{- $lease := lookup "coordination.k8s.io/v1" "Lease" .Release.Namespace "balanced-source-operator" }}
 {{- $owner := dig "metadata" "annotations" "meta.helm.sh/release-name" "" $lease }}
 {{- if and .Values.leaderElection.enabled $owner (ne $owner .Release.Name) }}
 {{- fail (printf "the Lease of namespace %s belongs to release %s: install each release in a namespace of its own" .Release.Namespace $owner) }}
-{{- end }}
 {{- end }}
 {{- end }}
 

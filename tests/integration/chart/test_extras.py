@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR
 from testbed.errors import CommandError
 from testbed.helm import Helm
 from testbed.versions import OURS
@@ -205,14 +206,39 @@ def test_an_umbrella_chart_can_include_it(helm: Helm, chart: Path, tmp_path: Pat
     parent = tmp_path / "platform"
     (parent / "charts").mkdir(parents=True)
     (parent / "charts" / "balanced-source").symlink_to(chart)
-    (parent / "Chart.yaml").write_text("apiVersion: v2\nname: platform\nversion: 0.0.1\n")
+    (parent / "Chart.yaml").write_text(
+        "apiVersion: v2\nname: platform\nversion: 0.0.1\ndependencies:\n"
+        f"- {{name: balanced-source, version: {OURS}, condition: balanced-source.enabled}}\n"
+    )
     values = {
         "global": {"imageRegistry": "mirror.test", "other": 1},
-        "balanced-source": {"replicas": 2},
+        "balanced-source": {"replicas": 2, "enabled": True},
     }
     text = helm("template", "demo", parent, "--values", helm.values("umbrella", values))
     documents = [document for document in yaml.safe_load_all(text) if document]
     assert images(documents) == {f"mirror.test/balanced-source/operator:{OURS}"}
+
+    values["balanced-source"]["enabled"] = False
+    assert not helm("template", "demo", parent, "--values", helm.values("without", values)).strip()
+
+
+def test_the_test_pod_goes_to_the_nodes_of_the_operator(render: Render) -> None:
+    places = {
+        "nodeSelector": {"pool": "system"},
+        "tolerations": [{"key": "pool", "operator": "Exists"}],
+    }
+    documents = render(**places)
+    [test] = [d["spec"] for d in documents if d["kind"] == "Pod"]
+    for spec in (test, pod_of(documents)):
+        assert {name: spec[name] for name in places} == places
+
+
+def test_doctor_finds_the_operator_whatever_its_name(render: Render) -> None:
+    [deployment] = [d for d in render(nameOverride="streams") if d["kind"] == "Deployment"]
+    key, value = OPERATOR_SELECTOR.split("=")
+    for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
+        assert metadata["labels"][key] == value
+    assert key not in deployment["spec"]["selector"]["matchLabels"], "an upgrade cannot change it"
 
 
 def test_the_lease_belongs_to_the_release(render: Render) -> None:

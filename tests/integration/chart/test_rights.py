@@ -104,8 +104,11 @@ def test_an_operator_that_selects_namespaces_may_follow_their_labels(
     try:
         found = rights(control_plane, ACCOUNT, JOBS)
         assert found == OPERATOR_RIGHTS | CLUSTER_RIGHTS | {"namespaces": {"list", "watch"}}
-        with pytest.raises(CommandError, match="Lease of namespace system belongs to release demo"):
-            helm("install", "other", chart, "--namespace", SYSTEM, "--values", values)
+        named = helm.values("named", {"watchNamespaces": [JOBS], "crds": {"install": False}})
+        for other in (values, named):
+            taken = "Lease of namespace system belongs to release demo"
+            with pytest.raises(CommandError, match=taken):
+                helm("install", "other", chart, "--namespace", SYSTEM, "--values", other)
         more = ("--set", "crds.install=false", "--create-namespace")
         helm("install", "other", chart, "--namespace", "other", "--values", values, *more)
         helm("uninstall", "other", "--namespace", "other")

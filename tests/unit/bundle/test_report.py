@@ -22,10 +22,10 @@ from balanced_source_operator.resources.kinds import (
     POD,
 )
 from support.builders import source_body
-from support.examined import Examined
+from support.examined import OF_FORMER_OPERATORS, OF_OPERATORS, Examined
 from support.fake_kubernetes import FakeKubernetes
 
-PODS = "/api/v1/pods?labelSelector=app.kubernetes.io%2Fname%3Dbalanced-source"
+PODS = f"/api/v1/pods?{OF_OPERATORS}"
 
 
 class Logged(Examined):
@@ -155,6 +155,15 @@ async def test_what_cannot_be_read_is_named_and_the_rest_is_there(scene: Scene) 
         "operator",
     }
     assert "container has not started" in missing["logs/default/orders-1-driver/sidecar.log"]
+
+
+async def test_that_no_pod_of_an_operator_was_found_is_said(scene: Scene) -> None:
+    scene.api.answers[PODS] = {"items": []}
+    scene.api.answers[PODS.replace(OF_OPERATORS, OF_FORMER_OPERATORS)] = {"items": []}
+    item = (await scene.items())["operator"]
+
+    assert item.is_missing
+    assert item.text == "no pod has the label balancedsource.io/component=operator"
 
 
 @pytest.fixture

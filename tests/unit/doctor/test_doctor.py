@@ -27,7 +27,16 @@ from balanced_source_operator.resources.kinds import (
 )
 from balanced_source_operator.spec.crd import custom_resource_definition
 from support.builders import source_body
-from support.examined import APACHE, CRD, DEPLOYMENTS, SPARK, Examined, deployment
+from support.examined import (
+    APACHE,
+    CRD,
+    DEPLOYMENTS,
+    OF_FORMER_OPERATORS,
+    OF_OPERATORS,
+    SPARK,
+    Examined,
+    deployment,
+)
 from support.fake_kubernetes import FakeKubernetes
 from support.world import kafka_source
 
@@ -100,6 +109,24 @@ async def test_an_operator_without_pods(scene: Scene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(available=0)]}
 
     assert await scene.faults() == ["OperatorUnavailable"]
+
+
+async def test_an_operator_of_the_first_chart_is_found_by_its_name(scene: Scene) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": []}
+    former = DEPLOYMENTS.replace(OF_OPERATORS, OF_FORMER_OPERATORS)
+    scene.api.answers[former] = {"items": [deployment(available=0)]}
+
+    assert await scene.faults() == ["OperatorUnavailable"]
+
+
+async def test_that_there_is_no_operator_is_said(scene: Scene) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": []}
+    scene.api.answers[DEPLOYMENTS.replace(OF_OPERATORS, OF_FORMER_OPERATORS)] = {"items": []}
+    found = await scene.found()
+
+    (operator,) = [one for one in found if one.check == "operator"]
+    assert "no Deployment has the label balancedsource.io/component=operator" in operator.message
+    assert not any(one.fault for one in found), "it may run elsewhere"
 
 
 async def test_a_missing_right(scene: Scene) -> None:

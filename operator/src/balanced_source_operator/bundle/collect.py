@@ -13,7 +13,7 @@ import yaml
 from balanced_source.redaction import redacted, redacted_text
 from balanced_source_adapters.version import installed_version
 from balanced_source_operator.doctor import examine
-from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR
+from balanced_source_operator.doctor.cluster import OPERATOR_SELECTOR, of_operators
 from balanced_source_operator.doctor.finding import ClusterApi, as_text
 from balanced_source_operator.kube.port import KubernetesError, Manifest, UnknownKindError, named
 from balanced_source_operator.resources.identity import Identity
@@ -159,11 +159,14 @@ async def _children(api: BundleApi, identity: Identity) -> AsyncIterator[Item]:
 
 async def _operators(api: BundleApi) -> AsyncIterator[Item]:
     try:
-        found = await api.ask("GET", f"/api/v1/pods?labelSelector={OPERATOR_SELECTOR}")
+        found = await of_operators(api, POD.collection(""))
     except KubernetesError as refusal:
         yield Item(path="operator", text=str(refusal), is_missing=True)
         return
-    for pod in found.get("items", ()):
+    if not found:
+        text = f"no pod has the label {OPERATOR_SELECTOR}"
+        yield Item(path="operator", text=text, is_missing=True)
+    for pod in found:
         metadata = pod["metadata"]
         yield _manifest(f"operator/{metadata['namespace']}/{metadata['name']}.yaml", pod)
         async for item in _logs(api, pod):

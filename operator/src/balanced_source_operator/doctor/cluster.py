@@ -2,13 +2,19 @@
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from balanced_source.names import first_of, separated
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.doctor.namespaces import Installation
-from balanced_source_operator.kube.port import KubernetesError, RefusedError
+from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError
 from balanced_source_operator.kube.rights import NEEDED, NEEDED_TO_SELECT
-from balanced_source_operator.resources.kinds import BALANCED_SOURCE, NAMESPACE, ResourceKind
+from balanced_source_operator.resources.kinds import (
+    BALANCED_SOURCE,
+    COMPONENT_LABEL,
+    NAMESPACE,
+    ResourceKind,
+)
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
 from balanced_source_operator.settings import PREFIX
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -25,8 +31,28 @@ _INSTALL_SPARK: Final = (
 )
 SELECTOR_VARIABLE: Final = f"{PREFIX}NAMESPACE_SELECTOR"
 NAMESPACES_VARIABLE: Final = f"{PREFIX}NAMESPACES"
-OPERATOR_SELECTOR: Final = "app.kubernetes.io%2Fname%3Dbalanced-source"
-"""Label selector of the operator's Deployment and pods, as a URL has it."""
+OPERATOR_SELECTOR: Final = f"{COMPONENT_LABEL}=operator"
+"""Label selector of the operator's Deployment and pods."""
+
+_FORMER_SELECTOR: Final = "app.kubernetes.io/name=balanced-source"
+"""The same for charts up to 0.1.0, whose label follows `nameOverride`."""
+
+
+async def of_operators(api: ClusterApi, collection: str) -> list[Manifest]:
+    """Return the objects of a collection that belong to operators, in all namespaces.
+
+    Args:
+        api: the API server.
+        collection: path of the collection.
+
+    Raises:
+        KubernetesError: they may not be listed, or the API server does not answer.
+    """
+    found: list[Manifest] = []
+    for selector in (OPERATOR_SELECTOR, _FORMER_SELECTOR):
+        query = urlencode({"labelSelector": selector})
+        found = found or list((await api.ask("GET", f"{collection}?{query}")).get("items", ()))
+    return found
 
 
 async def check_crd(api: ClusterApi) -> Diagnosis:
@@ -97,11 +123,17 @@ async def installed_operators(
 ) -> tuple[list[Installation], list[Diagnosis]]:
     """Return each visible operator, and what is wrong with them."""
     try:
-        found = await api.ask("GET", f"/apis/apps/v1/deployments?labelSelector={OPERATOR_SELECTOR}")
+        found = await of_operators(api, "/apis/apps/v1/deployments")
     except KubernetesError as refusal:
         return [], [unknown("operator", f"its Deployment may not be listed: {refusal}")]
+    if not found:
+        message = (
+            f"no Deployment has the label {OPERATOR_SELECTOR}: the operator is not installed, or"
+            " without the chart. Its rights are not checked"
+        )
+        return [], [unknown("operator", message)]
     operators, diagnoses = [], []
-    for deployment in found.get("items", ()):
+    for deployment in found:
         metadata = deployment["metadata"]
         name = f"{metadata['namespace']}/{metadata['name']}"
         pod = deployment["spec"]["template"]["spec"]
@@ -123,7 +155,7 @@ def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
     if status.get("availableReplicas", 0) > 0:
         return Diagnosis(check=check)
     namespace = name.partition("/")[0]
-    remedy = f"Run: kubectl -n {namespace} describe pods -l app.kubernetes.io/name=balanced-source"
+    remedy = f"Run: kubectl -n {namespace} describe pods -l {OPERATOR_SELECTOR}"
     return error(
         check, Fault.OPERATOR_UNAVAILABLE, f"no pod of Deployment {name} is available", remedy
     )

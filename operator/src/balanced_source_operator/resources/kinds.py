@@ -20,6 +20,9 @@ FORMER_UID_ANNOTATION: Final = f"{GROUP}/former-uid"
 PAUSED_ANNOTATION: Final = f"{GROUP}/paused"
 """On a BalancedSource: "true" keeps changes of its spec, except `suspend`, from taking effect."""
 
+COMPONENT_LABEL: Final = f"{GROUP}/component"
+"""On the operator's Deployment and pods: `operator`, whatever the chart's names are."""
+
 HOST_LABEL: Final = f"{GROUP}/host"
 """On the objects and pods of further hosts of a source: name of the host.
 
