@@ -201,7 +201,9 @@ class HostRuntime(HostReporter):
             adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name))
         )
 
-    def planned(self, end: StreamOffset, *, begin: StreamOffset | None = None) -> None:
+    def planned(
+        self, end: StreamOffset, *, begin: StreamOffset | None = None, records: int = 0
+    ) -> None:
         """Spark has logged `end`.
 
         Its epoch is acknowledged at once, and its custom events go to their readers.
@@ -209,8 +211,10 @@ class HostRuntime(HostReporter):
         Args:
             end: of the micro-batch.
             begin: where the micro-batch starts; None if positions say nothing about that.
+            records: see `PlanningWatch.planned`.
         """
         with self._lock:
+            self._watch.planned(records)
             if self._host is None:
                 if begin is not None:
                     self._checkpoint.note_replay(begin, end)

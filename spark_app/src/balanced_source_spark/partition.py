@@ -19,11 +19,13 @@ class SampleTarget(NamedTuple):
         host: address of the planning process.
         port: of its socket.
         token: proves that a sample comes from a task of this query.
+        part: of a hybrid source whose splits the task knows; empty for any other source.
     """
 
     host: str
     port: int
     token: str
+    part: str = ""
 
 
 @dataclass

@@ -178,6 +178,7 @@ class StreamPlanner(PlannerFigures):
 
     def _next_offset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         begin = self._asked(start)
+        self._note_skipped()
         if isinstance(limit, ReadAllAvailable) and self._targets is None and not self._is_ending:
             self._is_single = True  # trigger(once=True), see the stream reader
             self.prepareForTriggerAvailableNow()
@@ -347,7 +348,8 @@ class StreamPlanner(PlannerFigures):
         settings = self._runtime.settings(timeout=self._options.start_timeout) if plans else {}
         self._hooks.note_planned(plans, settings)
         # Spark has logged the end before it asks for partitions, so its epoch is acknowledged now.
-        self._runtime.planned(finish, begin=begin)
+        records = sum((r.end or 0) - (r.start or 0) for p in plans for r in p.ranges)
+        self._runtime.planned(finish, begin=begin, records=records)
         self._gate.note(len(finish.readers))
         owned, samples = Counter(finish.owners.values()), self._samples.target
         return [
@@ -426,7 +428,7 @@ class StreamPlanner(PlannerFigures):
         if self._is_single:  # there is no second micro-batch for what limits or the alignment leave
             return self._ended(base, seen, Pace(free))
         if may_skip:
-            held = seen.behind_deleted(held)
+            held = seen.behind_deleted(held, free)
         positions = self._limited(base, held, free)
         return self._ended(base, seen, self._paced(base, positions))
 

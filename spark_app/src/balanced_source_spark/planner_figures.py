@@ -143,6 +143,11 @@ class PlannerFigures(PlannerParts):
         )
         self._pass_on(self._noted)
 
+    def _note_skipped(self) -> None:
+        """Tell the connector what tasks have passed over."""
+        if "_samples" in self.__dict__ and (skipped := self._samples.skipped()):
+            self._hooks.note_skipped(skipped)
+
     def _is_all_known(self, end: StreamOffset) -> bool:
         """Return False without a split while a part of the source has not answered.
 

@@ -3,14 +3,16 @@
 import os
 import secrets
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from balanced_source.host import SplitRange
 from balanced_source.host.reader_figures import ReaderFigures
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.partition import SampleTarget
-from balanced_source_spark.task_samples import LARGEST, decoded
+from balanced_source_spark.skipped_ranges import decoded_ranges
+from balanced_source_spark.task_samples import decoded
 
 log = get_logger(__name__)
 
@@ -20,6 +22,12 @@ pods."""
 
 _ROOM: Final = 1 << 20
 """Bytes of datagrams that wait to be taken: those of a few thousand tasks."""
+
+_LARGEST: Final = 4096
+"""Bytes of a datagram; what is longer is cut off."""
+
+_MOST_RANGES: Final = 10_000
+"""Skipped ranges that wait to be counted."""
 
 
 class SampleCollector:
@@ -34,6 +42,7 @@ class SampleCollector:
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._token = secrets.token_hex(16)
         self._figures: dict[int, ReaderFigures] = {}
+        self._skipped: list[SplitRange] = []
         self._socket = _bound(environment)
 
     @property
@@ -53,6 +62,9 @@ class SampleCollector:
         # A copy: what was returned before is read by another thread.
         figures = dict(self._figures)
         while (datagram := self._next()) is not None:
+            if (skipped := decoded_ranges(datagram, self._token)) is not None:
+                self._skipped = (self._skipped + skipped)[:_MOST_RANGES]
+                continue
             sample = decoded(datagram, self._token)
             if sample is not None:
                 before = figures.get(sample.reader, ReaderFigures())
@@ -61,6 +73,12 @@ class SampleCollector:
             figures = {r: one for r, one in figures.items() if r in readers}
         self._figures = figures
         return MappingProxyType(figures)
+
+    def skipped(self) -> Sequence[SplitRange]:
+        """Return what tasks have passed over since the last call; see `tell_skipped`."""
+        self.take()
+        found, self._skipped = self._skipped, []
+        return found
 
     @property
     def speeds(self) -> Mapping[int, float]:
@@ -77,7 +95,7 @@ class SampleCollector:
         if self._socket is None:
             return None
         try:
-            return self._socket.recv(LARGEST)
+            return self._socket.recv(_LARGEST)
         except OSError:  # nothing is here, or the network is gone
             return None
 

@@ -5,7 +5,6 @@ nothing waits for it, and a lost one costs a figure and nothing else. Imported b
 imports little.
 """
 
-import socket
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from balanced_source.host.cutting import length
 from balanced_source.host.reader_figures import TaskSample
 from balanced_source_adapters.heap import share_one_heap
+from balanced_source_spark.skipped_ranges import send
 from balanced_source_spark.worker_memory import worker_memory
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from balanced_source_spark.contract.half import TaskReader
     from balanced_source_spark.partition import ReaderPartition
-
-LARGEST: Final = 512
-"""Bytes of a datagram."""
-
 
 _LONGEST: Final = 1e9
 """Seconds that no task takes."""
@@ -140,14 +136,5 @@ def _measured(
 
 
 def _send(partition: "ReaderPartition", sample: TaskSample) -> None:
-    target = partition.samples
-    if target is None:
-        return
-    family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as sender:
-            sender.setblocking(False)
-            sender.sendto(encoded(sample, target.token), (target.host, target.port))
-    except OSError:
-        # No way to the driver: the figures stay unknown, and reading continues.
-        return
+    if (target := partition.samples) is not None:
+        send(target, encoded(sample, target.token))

@@ -218,5 +218,6 @@ def rows(disk: OldDisk, reader: ReadRanges, *pieces: SplitRange) -> list[tuple[b
         settings,
         begins=partial(admin.begins, cluster),
         read=partial(read_unless_cut, read=reader, ends=partial(admin.ends, cluster)),
+        skip=lambda _: None,
     )
     return [(row["value"], row["offset"]) for batch in batches for row in batch.to_pylist()]

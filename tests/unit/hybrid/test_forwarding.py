@@ -1,6 +1,7 @@
 """A hybrid source hands everything on that it is asked, so that no part keeps a neutral default."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from balanced_source.api import Source, SourceEvent, SplitEnumerator, SplitEnumeratorContext
 from balanced_source.connectors.hybrid import HybridSource, HybridSplitEnumerator
 from balanced_source.connectors.hybrid.context import PartContext
+from balanced_source.host import SplitRange
 from balanced_source_spark.contract.half import Query, half_of
 from balanced_source_spark.contract.hooks import PlannerHooks
 from balanced_source_spark.hybrid.half import Reads
@@ -72,6 +74,20 @@ def test_only_splits_that_readers_ask_for_are_shared_out_by_speed() -> None:
 
     assert set(asked.asked_for([block, partition, other])) == {block}, "odd ones do not say"
     assert Odd().asked_for([other]) is None
+
+
+def test_what_tasks_have_skipped_is_told_to_its_part() -> None:
+    told: dict[str, list[SplitRange]] = {}
+    asked = hooks("json", "json")
+    for name in ("files-0", "files-1"):
+        part: Any = Odd()
+        part.note_skipped = partial(told.__setitem__, name)
+        asked._parts[name] = part
+
+    asked.note_skipped([SplitRange(split_id=("files-1", "files", "/in/a", 0), start=3, end=5)])
+
+    piece = SplitRange(split_id=("files", "/in/a", 0), start=3, end=5)
+    assert {name: list(ranges) for name, ranges in told.items()} == {"files-1": [piece]}
 
 
 class Odd(PlannerHooks):

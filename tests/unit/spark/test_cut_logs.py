@@ -104,6 +104,7 @@ def test_with_consent_the_rest_of_the_micro_batch_is_delivered(
             replace(SETTINGS, columns=("partition", "offset")),
             begins=lambda split_ids: dict.fromkeys(split_ids, 0),
             read=brokers.read_unless_cut,
+            skip=lambda _: None,
         )
         for row in batch.to_pylist()
     ]

@@ -84,6 +84,34 @@ def test_a_log_that_is_empty_has_no_lag(monkeypatch: pytest.MonkeyPatch) -> None
     query.close()
 
 
+def test_a_partition_that_falls_silent_stays_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All others would wait for it."""
+    query = suspended(monkeypatch, OnDataLoss.CONTINUE)
+    before = query.last.positions[A]
+    query.planner._look_again()
+    whole = query.admin.ends
+
+    def partly(cluster: KafkaCluster, split_ids: Any, marks: Any) -> dict[SplitId, SplitEnd]:
+        answers = whole(cluster, [s for s in split_ids if s != A], marks)
+        raise TransientDiscoveryError("no leader", scope=cluster.name, answers=answers)
+
+    monkeypatch.setattr(query.admin, "ends", partly)
+    query.trigger_until(lambda: query.last.positions[B] == 2_000, "the other one to be read")
+    assert query.last.positions[A] == before
+    query.close()
+
+
+def test_a_query_that_ends_by_itself_stops_where_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = suspended(monkeypatch, OnDataLoss.CONTINUE)
+    query.planner.prepareForTriggerAvailableNow()
+    query.broker.ends = dict.fromkeys(query.broker.ends, 9_000)
+    query.broker.begins = dict.fromkeys(query.broker.begins, 5_000)
+    while query.trigger():
+        pass
+    assert query.last.positions == {A: 2_000, B: 2_000}
+    query.close()
+
+
 def test_too_few_records_wait_also_behind_those_that_were_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

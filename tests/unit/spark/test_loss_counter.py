@@ -70,6 +70,21 @@ def test_partitions_that_answer_are_counted_beside_one_that_does_not() -> None:
     assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (2, 10)
 
 
+def test_what_tasks_have_skipped_is_counted_once() -> None:
+    """Retention goes on while they read, and a task that is tried again says it again."""
+    cluster = Cluster()
+    cluster.begins[ONE] = 2
+    assert cluster.plan((ONE, 0, 10), (TWO, 0, 5)) == (2, 0)
+    told = [SplitRange(split_id=ONE, start=0, end=6), SplitRange(split_id=TWO, start=4, end=5)]
+
+    cluster.losses.note_skipped(told)
+    assert cluster.losses.total == 6 + 1
+    cluster.losses.note_skipped([*told, SplitRange(split_id=ONE, start=8, end=9)])
+    assert cluster.losses.total == 6 + 1 + 1
+    cluster.begins[ONE] = 12
+    assert cluster.plan((ONE, 10, 20)) == (10, 0)
+
+
 def test_clusters_are_asked_in_their_order() -> None:
     """What is logged does not depend on the order of sets."""
     names = [f"cluster-{number}" for number in range(9)]

@@ -26,7 +26,7 @@ class Clock:
 
 
 def watched(pauses: Iterable[float]) -> tuple[PlanningWatch, Clock]:
-    """Spark asks after each of these pauses."""
+    """Spark asks after each of these pauses, and finds nothing to read."""
     clock = Clock()
     watch = PlanningWatch(clock)
     watch.called()
@@ -36,6 +36,23 @@ def watched(pauses: Iterable[float]) -> tuple[PlanningWatch, Clock]:
     return watch, clock
 
 
+def read(watch: PlanningWatch, clock: Clock, *batches: tuple[int, float]) -> None:
+    """Run micro-batches with so many records, in so many seconds."""
+    for records, seconds in batches:
+        watch.planned(records)
+        clock.pass_(seconds)
+        watch.called()
+
+
+def patience_of(watch: PlanningWatch, clock: Clock) -> float | None:
+    """Return after how many seconds a problem is told, to the second; None for not in a week."""
+    for seconds in (*range(0, 40_000), 604_800):
+        clock.now = watch._last + seconds
+        if watch.problem() is not None:
+            return seconds
+    return None
+
+
 @pytest.mark.parametrize(
     ("pauses", "patience"),
     [
@@ -43,7 +60,7 @@ def watched(pauses: Iterable[float]) -> tuple[PlanningWatch, Clock]:
         ((60.0, 240.0, 1.0), 720.0),
         ((3600.0, 3600.0), 10_800.0),
     ],
-    ids=["at once", "slow micro-batches", "a trigger of an hour"],
+    ids=["at once", "slow triggers", "a trigger of an hour"],
 )
 def test_a_pause_is_a_problem_when_it_is_much_longer_than_usual(
     pauses: tuple[float, ...], patience: float
@@ -56,7 +73,7 @@ def test_a_pause_is_a_problem_when_it_is_much_longer_than_usual(
     assert problem is not None
     assert problem.reason == Reason.QUERY_STALLED
     assert problem.message.startswith(
-        f"Spark has begun no micro-batch for {patience:.0f} s (before"
+        f"Spark has begun no micro-batch for {patience:.0f} s, longer than any pause before"
     )
     clock.pass_(100)
     assert watch.problem() == problem, "what says nothing new wakes no one"
@@ -67,11 +84,61 @@ def test_a_pause_is_a_problem_when_it_is_much_longer_than_usual(
 
 @pytest.mark.parametrize("pauses", [(), (3600.0,)])
 def test_before_usual_pauses_are_known_none_is_a_problem(pauses: tuple[float, ...]) -> None:
-    """The first micro-batch may read days, and a trigger may fire once an hour."""
+    """A trigger may fire once an hour."""
     watch, clock = watched(pauses)
     clock.pass_(1e6)
     assert watch.problem() is None
     assert PlanningWatch(clock).problem() is None
+
+
+def test_the_first_micro_batch_may_read_for_days() -> None:
+    """Also when Spark had asked often before there was anything to read."""
+    watch, clock = watched([0.5] * 100)
+    watch.planned(10**9)
+
+    assert patience_of(watch, clock) is None
+
+
+def test_a_micro_batch_that_catches_up_may_take_as_long_as_its_records_do() -> None:
+    watch, clock = watched([0.01] * 100)
+    read(watch, clock, *[(10, 0.5)] * 5)
+    watch.planned(10**6)
+    clock.pass_(1_200)
+    assert watch.problem() is None, "ten records in half a second are a slow pace"
+
+    watch.called()
+    watch.planned(10)
+    assert patience_of(watch, clock) == PATIENCE
+
+
+def test_hours_of_catching_up_do_not_excuse_a_small_micro_batch_that_hangs() -> None:
+    watch, clock = watched([0.01] * 100)
+    read(watch, clock, (10**9, 7_200.0), (1_000, 1.0))
+    watch.planned(1_000)
+    clock.pass_(PATIENCE)
+    problem = watch.problem()
+
+    assert problem is not None
+    assert "longer than a micro-batch of this size has ever taken" in problem.message
+
+
+def test_a_micro_batch_that_is_slow_now_and_then_is_usual() -> None:
+    """Such as one in a hundred that compacts a table."""
+    watch, clock = watched([0.01] * 3)
+    read(watch, clock, (1_000, 1_200.0), *[(1_000, 1.0)] * 99)
+    watch.planned(1_000)
+
+    assert patience_of(watch, clock) == 3 * 1_200
+
+
+def test_what_is_replayed_is_a_micro_batch_too() -> None:
+    """Spark asks for its partitions first."""
+    clock = Clock()
+    watch = PlanningWatch(clock)
+    read(watch, clock, (1_000, 200.0))
+    watch.planned(1_000)
+
+    assert patience_of(watch, clock) == 3 * 200
 
 
 def test_a_host_reports_that_its_query_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,13 +50,14 @@ def read(
     *,
     policy: OnDataLoss = OnDataLoss.FAIL,
     error: Exception | None = None,
+    skip: Callable[[Sequence[SplitRange]], None] = lambda _: None,
 ) -> list[Any]:
     def reader(kept: Sequence[SplitRange]) -> Iterator[Any]:
         yield from kept
         if error is not None:
             raise error
 
-    topics = SameTopics(cluster="c", ask=cluster.ask, policy=policy, missing=0.0)
+    topics = SameTopics(cluster="c", ask=cluster.ask, policy=policy, missing=0.0, skip=skip)
     return list(topics.read(ranges, reader, Interrupt()))
 
 
@@ -170,7 +171,9 @@ def test_waiting_for_a_deleted_topic_ends() -> None:
 
 @pytest.mark.parametrize("answer", [RECREATED, {"u": "u"}], ids=["recreated", "deleted"])
 def test_with_consent_only_the_others_are_read(answer: Mapping[str, str]) -> None:
-    assert read(Cluster(answer), policy=OnDataLoss.CONTINUE) == [U]
+    skipped: list[SplitRange] = []
+    assert read(Cluster(answer), policy=OnDataLoss.CONTINUE, skip=skipped.extend) == [U]
+    assert skipped == [T], "planning is told"
 
 
 @pytest.mark.parametrize("policy", list(OnDataLoss))

@@ -15,7 +15,7 @@ from balanced_source_spark.kafka.settings import (
     OffsetsLostError,
     RangeReaderSettings,
 )
-from balanced_source_spark.kafka.skipping import read_what_is_left
+from balanced_source_spark.kafka.skipping import Skip, read_what_is_left
 
 A, B = ("c", "t", 0), ("c", "t", 1)
 RANGES = [SplitRange(split_id=A, start=0, end=6), SplitRange(split_id=B, start=0, end=4)]
@@ -65,9 +65,15 @@ def batch(split_id: SplitId, offsets: range, columns: Sequence[str]) -> pa.Recor
     return pa.record_batch({name: values[name] for name in columns})
 
 
-def read(log: Log) -> list[str]:
+def nothing(skipped: Sequence[SplitRange]) -> None:
+    assert not skipped
+
+
+def read(log: Log, skip: Skip = lambda _: None) -> list[str]:
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
-    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=log.read))
+    batches = list(
+        read_what_is_left(RANGES, settings, begins=log.begins, read=log.read, skip=skip)
+    )
     assert {tuple(b.schema.names) for b in batches} <= {("value",)}, (
         "columns that only tell the progress"
     )
@@ -101,7 +107,11 @@ def test_nothing_moves() -> None:
 def test_remaining_records_are_read_once(
     moves: dict[int, dict[SplitId, int]], want: list[str]
 ) -> None:
-    assert read(Log(moves)) == want
+    skipped: list[SplitRange] = []
+
+    assert read(Log(moves), skipped.extend) == want
+    gone = [f"{p.split_id[2]}-{n}" for p in skipped for n in range(p.start or 0, p.end or 0)]
+    assert sorted(want + gone) == values(range(6), range(4)), "planning is told of all others, once"
 
 
 def test_skipped_records_are_reported(capfd: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +132,7 @@ def test_an_error_that_a_kept_consumer_still_holds_does_not_count() -> None:
         yield from log.read(ranges, settings)
 
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
-    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=once_lost))
+    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=once_lost, skip=nothing))
     assert sorted(v for b in batches for v in b["value"].to_pylist()) == values(range(6), range(4))
 
 
@@ -133,14 +143,16 @@ def test_a_loss_that_retention_does_not_explain_fails() -> None:
 
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
     with pytest.raises(OffsetsLostError, match="gone"):
-        list(read_what_is_left(RANGES, settings, begins=Log({}).begins, read=lost))
+        list(read_what_is_left(RANGES, settings, begins=Log({}).begins, read=lost, skip=nothing))
 
 
 def test_partitions_that_are_gone_are_skipped() -> None:
     log = Log({})
     del log.begin[B]
 
-    assert read(log) == values(range(6), range(0))
+    skipped: list[SplitRange] = []
+    assert read(log, skipped.extend) == values(range(6), range(0))
+    assert skipped == [SplitRange(split_id=B, start=0, end=4)]
 
 
 class Rewritten(Log):

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -13,12 +14,8 @@ from balanced_source.host.reader_figures import TaskSample
 from balanced_source_spark import task_samples
 from balanced_source_spark.partition import ReaderPartition, SampleTarget
 from balanced_source_spark.sample_collector import SampleCollector
-from balanced_source_spark.task_samples import (
-    LARGEST,
-    decoded,
-    encoded,
-    measuring,
-)
+from balanced_source_spark.skipped_ranges import ROOM, decoded_ranges, encoded_ranges, tell_skipped
+from balanced_source_spark.task_samples import decoded, encoded, measuring
 
 LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1"}
 BATCH = pa.record_batch({"value": pa.array([b"one", b"two"])})
@@ -139,11 +136,11 @@ samples = st.builds(
 def test_a_sample_survives_encoding_and_decoding(sample: TaskSample) -> None:
     datagram = encoded(sample, "t" * 32)
 
-    assert len(datagram) <= LARGEST
+    assert len(datagram) <= ROOM
     assert decoded(datagram, "t" * 32) == sample
 
 
-@given(st.binary(max_size=2 * LARGEST) | st.binary(min_size=56, max_size=56))
+@given(st.binary(max_size=2 * ROOM) | st.binary(min_size=56, max_size=56))
 def test_nothing_malformed_is_taken_for_a_sample(rest: bytes) -> None:
     found = decoded(b"token" + rest, "token")
 
@@ -166,3 +163,54 @@ def test_a_range_of_any_length_has_a_sample() -> None:
 
 def test_counts_are_not_negative() -> None:
     assert decoded(encoded(TaskSample(reader=0, records=-1), "t"), "t") is None
+
+
+ranges = st.lists(
+    st.builds(
+        SplitRange,
+        split_id=st.tuples(st.text(max_size=249), st.text(max_size=249), st.integers(0, 10**6)),
+        start=st.integers(0, 2**63 - 1),
+        end=st.integers(0, 2**63 - 1),
+    ),
+    max_size=30,
+)
+
+
+@given(ranges, st.sampled_from(["", "files"]))
+def test_skipped_ranges_survive_encoding_and_decoding(found: list[SplitRange], part: str) -> None:
+    target = SampleTarget(host="h", port=1, token="t" * 32, part=part)
+    datagrams = list(encoded_ranges(target, found))
+    back = [piece for one in datagrams for piece in decoded_ranges(one, target.token) or ()]
+
+    inner = [replace(p, split_id=p.split_id[1:]) for p in back] if part else back
+    assert inner == found
+    assert all(one.split_id[0] == part for one in back if part)
+    assert all(decoded(one, target.token) is None for one in datagrams), "none looks like a sample"
+
+
+def test_skipped_ranges_are_divided_into_datagrams_that_networks_do_not_divide() -> None:
+    found = [SplitRange(split_id=("c", "t" * 200, p), start=0, end=9) for p in range(50)]
+    target = SampleTarget(host="h", port=1, token="t" * 32)
+    datagrams = list(encoded_ranges(target, found))
+
+    assert len(datagrams) > 5
+    assert max(map(len, datagrams)) <= ROOM
+
+
+@given(st.binary(max_size=100))
+def test_nothing_malformed_is_taken_for_skipped_ranges(rest: bytes) -> None:
+    assert decoded_ranges(rest, "token") is None
+    found = decoded_ranges(b"tokenskipped:" + rest, "token")
+    assert found is not None
+    assert all(isinstance(piece.start, int) and isinstance(piece.end, int) for piece in found)
+
+
+def test_planning_takes_what_tasks_have_skipped_once(collector: SampleCollector) -> None:
+    piece = SplitRange(split_id=("c", "t", 0), start=3, end=8)
+    tell_skipped(None, [piece])
+    tell_skipped(collector.target, [piece])
+
+    assert list(collector.skipped()) == [piece]
+    assert list(collector.skipped()) == []
+    collector.close()
+    assert list(collector.skipped()) == []

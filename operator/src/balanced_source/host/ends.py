@@ -90,15 +90,20 @@ class Look:
     short: Mapping[SplitId, int] = field(default_factory=dict)
     firsts: Mapping[SplitId, int] = field(default_factory=dict)
 
-    def behind_deleted(self, held: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
+    def behind_deleted(
+        self, held: Mapping[SplitId, int], free: Mapping[SplitId, int]
+    ) -> Mapping[SplitId, int]:
         """Returns where reading can continue at the earliest.
 
         Args:
             held: where each split stands.
+            free: how far it may be read: a silent split stays where it is, and a query that ends by
+                itself does not pass what it found at its start.
         """
         if not self.firsts:
             return held
-        return {**held, **{s: max(held[s], first) for s, first in self.firsts.items()}}
+        later = {s: max(held[s], min(to, free[s])) for s, to in self.firsts.items()}
+        return {**held, **later}
 
     def unknown(self, base: StreamOffset) -> frozenset[SplitId]:
         """Returns the splits of `base` of which nothing is known now."""

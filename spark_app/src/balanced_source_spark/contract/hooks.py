@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from balanced_source.api import Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.host import ReaderPlan
+from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_adapters.lazy_log import get_logger
@@ -193,6 +193,13 @@ class PlannerHooks(ABC):
     # Neutral
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:  # noqa: B027
         """Take note of a micro-batch that is planned, with the settings that its tasks get."""
+
+    def note_skipped(self, ranges: Collection[SplitRange]) -> None:  # noqa: B027 - neutral
+        """Take note of what tasks have passed over, because it was deleted after it was planned.
+
+        Each task that skips something says so with `tell_skipped`. It may say it more than once, as
+        a task that is tried again does, and what it says may get lost.
+        """
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
         """Take an event that the enumerator has sent to a reader.

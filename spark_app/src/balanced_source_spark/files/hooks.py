@@ -1,6 +1,7 @@
 """What planning asks of files; see `PlannerHooks`."""
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.files import (
@@ -15,6 +16,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError, text_of
+from balanced_source.host import SplitRange
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source.reasons import Reason
 from balanced_source_adapters.files.file_store import FileStore
@@ -25,12 +27,15 @@ from balanced_source_spark.files.options import FileReadOptions
 
 _KEY = ("files", "lost")
 
+_KEPT: Final = 10_000
+"""Skipped blocks that are remembered, so that each counts once."""
+
 
 class FilesHooks(PlannerHooks):
     """Looks at each block's file once, before it is planned first.
 
     A file that is not the one that was listed any more is left out, which holds its block back, or
-    is counted and left to the task to skip. Tasks look again.
+    is counted and left to the task to skip. Tasks look again, and tell what they skip.
 
     Args:
         context: of the query.
@@ -41,6 +46,7 @@ class FilesHooks(PlannerHooks):
         self._good: dict[SplitId, str] = {}
         self._bad: dict[SplitId, str] = {}
         self._skipped = 0
+        self._counted: set[SplitId] = set()
         self._store: tuple[Store, str, FileStore] | None = None
         self._is_reported = False
 
@@ -63,6 +69,8 @@ class FilesHooks(PlannerHooks):
         # Blocks that were read leave: what is kept must not grow with all files that ever were.
         if len(self._good) > 2 * len(known):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
+        if len(self._counted) > _KEPT:
+            self._counted &= known.keys()
         return found
 
     def asked_for(self, split_ids: Collection[SplitId]) -> Collection[SplitId]:
@@ -98,6 +106,16 @@ class FilesHooks(PlannerHooks):
         )
         self._is_reported = True
         self._context.check_problems()
+
+    def note_skipped(self, ranges: Collection[SplitRange]) -> None:
+        for piece in ranges:
+            self._count(piece.split_id)
+
+    def _count(self, split_id: SplitId) -> None:
+        """Count a block that is not read, or not to its end, once."""
+        if split_id not in self._counted:
+            self._counted.add(split_id)
+            self._skipped += 1
 
     def numbers(self) -> Mapping[str, int]:
         return {SKIPPED_BLOCKS: self._skipped} if self._skipped else {}
@@ -135,7 +153,7 @@ class FilesHooks(PlannerHooks):
             self._bad.pop(split_id, None)
             self._good[split_id] = file.identity
             # The task skips it, after another look of its own.
-            self._skipped += 1
+            self._count(split_id)
         else:
             self._bad[split_id] = "was deleted" if now is None else "was changed"
 

@@ -42,6 +42,7 @@ from balanced_source_spark.files.option_names import METADATA
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.skipped_ranges import tell_skipped
 
 
 class FileLostError(BalancedSourceError):
@@ -78,6 +79,7 @@ class FilesTaskReader:
             file = file_of(path, piece.identity or "")
             if (why := _loss(store, file)) is not None:
                 _lost(path, why, is_strict=is_strict)
+                tell_skipped(partition.samples, [piece])
                 continue
             for table in self._tables(store, file, piece):
                 for batch in self._rows(table, file, begin).to_batches():
@@ -85,6 +87,7 @@ class FilesTaskReader:
                     yield batch
             if (why := _loss(store, file)) is not None:
                 _lost(path, f"{why} while it was read", is_strict=is_strict)
+                tell_skipped(partition.samples, [piece])
 
     def _check_nulls(self, batch: pa.RecordBatch, path: str) -> None:
         """Check that columns have values where `.schema(...)` of the query forbids nulls.

@@ -12,7 +12,7 @@ from balanced_source.api import Problem, ProblemKey, SourceEvent, SplitId
 from balanced_source.connectors.hybrid import KIND, HybridReaderSettings
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
-from balanced_source.host import ReaderPlan
+from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_spark.contract.checked_hooks import hooks_of
@@ -113,9 +113,14 @@ class HybridHooks(PlannerHooks):
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
         listed = list(plans)
         for name, hooks in self._parts.items():
-            own = [replace(plan, ranges=_ranges(plan, name)) for plan in listed]
+            own = [replace(plan, ranges=_of_part(plan.ranges, name)) for plan in listed]
             if any(plan.ranges for plan in own):
                 hooks.note_planned(own, _settings(settings, name))
+
+    def note_skipped(self, ranges: Collection[SplitRange]) -> None:
+        for name, hooks in self._parts.items():
+            if own := _of_part(ranges, name):
+                hooks.note_skipped(own)
 
     def handle_source_event(self, subtask_id: int, event: SourceEvent) -> None:
         known: Mapping[str, Any] = event.payload if isinstance(event.payload, Mapping) else {}
@@ -205,11 +210,9 @@ def _outer(values: Mapping[SplitId, V], name: str) -> dict[SplitId, V]:
     return {(name, *split_id): value for split_id, value in values.items()}
 
 
-def _ranges(plan: ReaderPlan, name: str) -> tuple[Any, ...]:
+def _of_part(ranges: Iterable[SplitRange], name: str) -> tuple[SplitRange, ...]:
     return tuple(
-        replace(piece, split_id=piece.split_id[1:])
-        for piece in plan.ranges
-        if piece.split_id[0] == name
+        replace(piece, split_id=piece.split_id[1:]) for piece in ranges if piece.split_id[0] == name
     )
 
 

@@ -33,11 +33,14 @@ class HybridTaskReader:
             )
             if ranges:
                 settings = HybridReaderSettings.of(partition.settings).part(name)
+                # What the task skips is told by the ids that planning knows.
+                target = partition.samples and partition.samples._replace(part=name)
                 yield from make().read(
                     ReaderPartition(
                         subtask_id=partition.subtask_id,
                         ranges=ranges,
                         splits=partition.splits,
                         settings=settings,
+                        samples=target,
                     )
                 )

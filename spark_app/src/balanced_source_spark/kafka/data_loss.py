@@ -23,7 +23,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
-from balanced_source.host import ReaderPlan
+from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source.host.ends import Look, Mark, mark_of
 from balanced_source_adapters.lazy_log import get_logger
 
@@ -54,7 +54,7 @@ class LossCounter:
 
     Ranges of partitions that do not answer are kept, and counted as soon as the partitions answer.
     The count is then an upper bound: records that were deleted after they had been read count as
-    skipped.
+    skipped. What is deleted between planning and reading, tasks tell.
     """
 
     def __init__(self, begins: Begins) -> None:
@@ -75,6 +75,16 @@ class LossCounter:
     def add(self, offsets: int) -> None:
         """Count offsets that no micro-batch will ever have."""
         self._counter.total += offsets
+
+    def note_skipped(self, ranges: Iterable[SplitRange]) -> None:
+        """Tasks have passed over what was deleted after it was planned."""
+        by_cluster: dict[str, list[Gap]] = {}
+        for piece in sorted(ranges, key=lambda piece: int(piece.start or 0)):
+            span, cluster = (int(piece.start or 0), int(piece.end or 0)), str(piece.split_id[0])
+            found = self._counter.note({piece.split_id: span}, {piece.split_id: span[1]})
+            by_cluster.setdefault(cluster, []).extend(found)
+        for cluster, skipped in by_cluster.items():
+            _tell_skipped(cluster, skipped)
 
     def note(self, plans: Iterable[ReaderPlan], settings: KafkaReaderSettings) -> None:
         """A micro-batch is planned."""
@@ -102,15 +112,18 @@ class LossCounter:
             **{s: r for s, r in self._uncounted.items() if s not in planned},
             **{s: planned[s] for s in silent},
         }
-        if skipped := self._counter.note(
-            {s: r for s, r in planned.items() if s not in silent}, begins
-        ):
-            log.warning(
-                "records were deleted before they were read, and are skipped",
-                cluster=cluster.name,
-                offsets=sum(gap.size for gap in skipped),
-                gaps=listed(skipped),
-            )
+        answered = {s: r for s, r in planned.items() if s not in silent}
+        _tell_skipped(cluster.name, self._counter.note(answered, begins))
+
+
+def _tell_skipped(cluster: str, gaps: list[Gap]) -> None:
+    if gaps:
+        log.warning(
+            "records were deleted before they were read, and are skipped",
+            cluster=cluster,
+            offsets=sum(gap.size for gap in gaps),
+            gaps=listed(gaps),
+        )
 
 
 _MAKERS: Final = {

@@ -17,7 +17,7 @@ from balanced_source.connectors.kafka import (
 )
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
-from balanced_source.host import ReaderPlan
+from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Look, Mark, SplitEnd
 from balanced_source_adapters.kafka.admin import KafkaAdmin, clients_of_the_process
@@ -121,6 +121,9 @@ class KafkaHooks(PlannerHooks):
 
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
         self._losses.note(plans, self._parsed_known.of(settings))
+
+    def note_skipped(self, ranges: Collection[SplitRange]) -> None:
+        self._losses.note_skipped(ranges)
 
     def note_delivered(self, delivered: StreamOffset) -> None:
         if self._settings().commit_group:

@@ -59,6 +59,7 @@ class SameTopics:
         patience: seconds to wait for a cluster that does not answer.
         missing: see `MISSING`.
         watch: looks at the topics of reads to which nothing comes.
+        skip: is told of ranges of recreated topics that are skipped.
     """
 
     cluster: str
@@ -68,6 +69,7 @@ class SameTopics:
     patience: float = STALL
     missing: float = MISSING
     watch: TopicWatch = WATCH
+    skip: Callable[[Sequence[SplitRange]], None] = lambda _: None
 
     def read(
         self,
@@ -120,6 +122,7 @@ class SameTopics:
         found = self._asked(ranges)()
         if others := _others(ranges, found):
             tell("warning", self._message(others, found), ranges=len(others))
+            self.skip(others)
         return [piece for piece in ranges if piece not in others]
 
     def _compare(self, ranges: Sequence[SplitRange], ids: Ids) -> None:

@@ -31,6 +31,9 @@ _PROGRESS: Final = ("topic", "partition", "offset")
 Begins = Callable[[Collection[SplitId]], Mapping[SplitId, int]]
 """First offset of each partition that exists. Raises DiscoveryError."""
 
+Skip = Callable[[Sequence[SplitRange]], None]
+"""Is told of ranges that are gone."""
+
 Read = Callable[[Sequence[SplitRange], RangeReaderSettings], Iterator[pa.RecordBatch]]
 
 
@@ -49,16 +52,28 @@ def _has_records(piece: SplitRange) -> bool:
 
 
 def read_what_is_left(
-    ranges: Sequence[SplitRange], settings: RangeReaderSettings, *, begins: Begins, read: Read
+    ranges: Sequence[SplitRange],
+    settings: RangeReaderSettings,
+    *,
+    begins: Begins,
+    read: Read,
+    skip: Skip,
 ) -> Iterator[pa.RecordBatch]:
     """All records of the ranges that still exist, each once. Says which do not.
+
+    Args:
+        ranges: of the micro-batch.
+        settings: how they are read.
+        begins: of the cluster.
+        read: reads ranges.
+        skip: is told of what is gone.
 
     Raises:
         OffsetsLostError: offsets are gone, and not by retention.
         DiscoveryError: the cluster does not say what there is.
     """
     columns = (*settings.columns, *(name for name in _PROGRESS if name not in settings.columns))
-    left, tried = _left(ranges, begins), list[SplitRange]()
+    left, tried = _left(ranges, begins, skip), list[SplitRange]()
     while left:
         progress = _RangeProgress(left)
         try:
@@ -69,7 +84,7 @@ def read_what_is_left(
             left, tried = _before_rewritten(progress.unread(), error), []
         except OffsetsLostError:
             unread = progress.unread()
-            left = _left(unread, begins)
+            left = _left(unread, begins, skip)
             # Once more without anything new to skip: a consumer that was kept may still hold the
             # error of its former position, such as that of a log that was cut. The next attempt has
             # a new consumer.
@@ -80,13 +95,16 @@ def read_what_is_left(
             return
 
 
-def _left(ranges: Sequence[SplitRange], begins: Begins) -> list[SplitRange]:
+def _left(ranges: Sequence[SplitRange], begins: Begins, skip: Skip) -> list[SplitRange]:
     first = begins([piece.split_id for piece in ranges])
-    if skipped := [gap for piece in ranges if (gap := _skipped(piece, first)).size]:
+    gone = [(piece, gap) for piece in ranges if (gap := _skipped(piece, first)).size]
+    if gone:
         tell(
             "warning",
-            f"records were deleted before they were read, and are skipped: {listed(skipped)}",
+            "records were deleted before they were read, and are skipped:"
+            f" {listed([gap for _, gap in gone])}",
         )
+        skip([replace(piece, end=gap.end) for piece, gap in gone])
     return existing(ranges, first)
 
 

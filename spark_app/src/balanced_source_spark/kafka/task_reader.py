@@ -32,8 +32,9 @@ from balanced_source_spark.kafka.settings import (
     RangeReaderSettings,
     consumer_config,
 )
-from balanced_source_spark.kafka.skipping import read_what_is_left, task_admin
+from balanced_source_spark.kafka.skipping import Skip, read_what_is_left, task_admin
 from balanced_source_spark.partition import ReaderPartition
+from balanced_source_spark.skipped_ranges import tell_skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +68,8 @@ class KafkaTaskReader:
                 if KafkaSplitId.of(piece.split_id).cluster == name
             ]
             settings = partial(self._range_settings, cluster, partition)
-            read = partial(self._read_planned, cluster, known.on_data_loss)
+            skip = partial(tell_skipped, partition.samples)
+            read = partial(self._read_planned, cluster, known.on_data_loss, skip)
             # Secrets that came with the options never change: a refusal is final.
             can_change = any(secret != GIVEN for secret in cluster.secrets)
             yield from read_with_newest(
@@ -78,6 +80,7 @@ class KafkaTaskReader:
         self,
         cluster: KafkaCluster,
         policy: OnDataLoss,
+        skip: Skip,
         ranges: Sequence[SplitRange],
         settings: RangeReaderSettings,
     ) -> Iterator[pa.RecordBatch]:
@@ -92,6 +95,7 @@ class KafkaTaskReader:
             title=cluster.title,
             ask=partial(admin.ask_topic_ids, cluster),
             policy=policy,
+            skip=skip,
         )
 
         read_whole = partial(read_unless_cut, read=read_ranges, ends=partial(admin.ends, cluster))
@@ -100,7 +104,7 @@ class KafkaTaskReader:
             if policy is OnDataLoss.FAIL:
                 return _with_remedy(read_whole(kept, settings))
             return read_what_is_left(
-                kept, settings, begins=partial(admin.begins, cluster), read=read_whole
+                kept, settings, begins=partial(admin.begins, cluster), read=read_whole, skip=skip
             )
 
         yield from topics.read(ranges, read, settings.interrupt)

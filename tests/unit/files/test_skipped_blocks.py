@@ -1,0 +1,84 @@
+"""With `onLoss: Skip` each block that is not read counts, whoever notices that it is gone."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StringType, StructField, StructType
+
+from balanced_source.connectors.files import SKIPPED_BLOCKS, File, FilesSource, Format, OnFileLoss
+from balanced_source.host import SplitRange
+from balanced_source_spark.contract.secrets import QuerySecrets
+from balanced_source_spark.files.hooks import FilesHooks
+from balanced_source_spark.files.options import file_read_options
+from balanced_source_spark.files.task_reader import FilesTaskReader
+from balanced_source_spark.partition import ReaderPartition, SampleTarget
+from balanced_source_spark.sample_collector import SampleCollector
+from support.planner_context import CONTEXT
+
+SCHEMA = StructType([StructField("value", StringType())])
+
+
+@pytest.fixture
+def collector() -> Iterator[SampleCollector]:
+    made = SampleCollector({"SPARK_LOCAL_IP": "127.0.0.1"})
+    yield made
+    made.close()
+
+
+def blocks(path: Path) -> tuple[SplitRange, ...]:
+    """Return two blocks of a file as it is now."""
+    found = path.stat()
+    identity = File(found.st_mtime_ns, str(path), found.st_size).identity
+    half = found.st_size // 2
+    return tuple(
+        SplitRange(
+            split_id=("files", str(path), start), start=start, end=start + half, identity=identity
+        )
+        for start in (0, half)
+    )
+
+
+def rows(ranges: tuple[SplitRange, ...], target: SampleTarget | None) -> Iterator[Any]:
+    source = FilesSource(
+        paths=("/",), kind_of_file=Format.TEXT, on_loss=OnFileLoss.SKIP, schema="value STRING"
+    )
+    reader = FilesTaskReader(file_read_options({"fileformat": "text"}), SCHEMA, QuerySecrets())
+    partition = ReaderPartition(
+        subtask_id=0, ranges=ranges, settings=source.reader_settings(), samples=target
+    )
+    for batch in reader.read(partition):
+        yield from batch.to_pylist()
+
+
+def change(path: Path) -> None:
+    path.write_text("another one\n")
+    os.utime(path, (1, 1))
+
+
+@pytest.mark.parametrize("lose", [Path.unlink, change], ids=["deleted", "changed"])
+def test_a_task_tells_what_it_skips(
+    tmp_path: Path, collector: SampleCollector, lose: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\n")
+    planned = blocks(path)
+    lose(path)
+
+    assert list(rows(planned, collector.target)) == []
+    assert [piece.split_id for piece in collector.skipped()] == [p.split_id for p in planned]
+    assert list(rows(planned, None)) == [], "a batch query has no one to tell"
+
+
+def test_a_block_counts_once(tmp_path: Path) -> None:
+    hooks: Any = FilesHooks(CONTEXT)  # type: ignore[arg-type]
+    path = tmp_path / "a.txt"
+    path.write_text("one\ntwo\n")
+    first, second = blocks(path)
+
+    assert hooks.numbers() == {}
+    hooks.note_skipped([first])
+    hooks.note_skipped([first, second])
+    assert hooks.numbers() == {SKIPPED_BLOCKS: 2}
