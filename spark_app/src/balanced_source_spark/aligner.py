@@ -13,7 +13,7 @@ from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
 from balanced_source_adapters.lazy_log import get_logger
-from balanced_source_spark.ends import FORGET, TELL_EVERY, ScopeOf, first_member
+from balanced_source_spark.ends import FORGET, MOST_SCOPES, TELL_EVERY, ScopeOf, first_member
 
 PATIENCE: Final = 2.0
 """Seconds to wait for clusters.
@@ -56,7 +56,7 @@ class Aligner:
         self._idle_timeout = idle_timeout
         self._others = others
         self._clock = clock
-        self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-alignment")
+        self._pool = ThreadPoolExecutor(MOST_SCOPES, thread_name_prefix="bsrc-alignment")
         self._pending: dict[str, Future[Mapping[SplitId, RecordTime | None]]] = {}
         self._aligned: int | None = None
         self._last_seen: dict[SplitId, int] = {}

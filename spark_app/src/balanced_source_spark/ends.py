@@ -60,6 +60,11 @@ FORGET: Final = 2
 forgotten."""
 
 
+MOST_SCOPES: Final = 1_000
+"""Clusters that can be asked at the same time. One that is silent holds its thread for seconds, and
+no other one may wait for that thread. As many threads are made as are needed."""
+
+
 def first_member(split_id: SplitId) -> str:
     """Return the cluster of a split as most connectors name it."""
     return str(split_id[0])
@@ -107,7 +112,7 @@ class Ends:
         self._fresh = fresh
         self._retry = retry
         self._patience = patience
-        self._pool = ThreadPoolExecutor(thread_name_prefix="bsrc-ends")
+        self._pool = ThreadPoolExecutor(MOST_SCOPES, thread_name_prefix="bsrc-ends")
         self._members: Mapping[str, Collection[SplitId]] = {}
         self._listed: list[SplitId] = []
         self._pending: dict[

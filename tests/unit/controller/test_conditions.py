@@ -224,6 +224,24 @@ def test_a_query_that_has_ended_as_it_should_is_ready() -> None:
     assert status.message.startswith("orders-1 has read what there was (trigger availableNow)")
 
 
+def test_a_query_that_has_ended_without_some_splits_is_not_ready() -> None:
+    """`kubectl wait --for=condition=Ready` must not pass."""
+    done = Decision(state=ApplicationState.FINISHED, name="orders-1", is_over=True)
+    cut = Problem(reason="LogTruncated", message="partition 0 was cut", is_fatal=True)
+    slow = Problem(reason="NoLeader", message="partition 1 has no leader")
+
+    def ready(*problems: Problem) -> tuple[str, str]:
+        before = state()
+        report = replace(make_report(epoch=3, parallelism=2, lag=7), problems=problems)
+        hosts = {name: replace(host, report=report) for name, host in before.hosts.items()}
+        status = status_of(facts(application=done, state=replace(before, hosts=hosts)))
+        assert status.message.startswith("orders-1 has ")
+        return conditions(status)["Ready"]
+
+    assert ready(slow, cut) == ("False", "LogTruncated")
+    assert ready(slow) == ("True", "Finished")
+
+
 @pytest.mark.parametrize("state", [s for s in ApplicationState if s != ApplicationState.RUNNING])
 def test_readers_are_missing_only_from_an_application_that_runs(state: ApplicationState) -> None:
     waiting = CoordinatorState(epoch=1, hosts={"0": HostState()})

@@ -91,6 +91,35 @@ def test_a_log_that_may_have_been_cut_is_checked(
     assert (answer.checked, answer.cut, answer.past) == (mark, cut, PAST)
 
 
+def test_a_cut_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It waits for a user, and each look costs a consumer and a second."""
+    asked: list[Any] = []
+
+    def check_logs(_config: Any, marks: Mapping[SplitId, Any]) -> dict[SplitId, Found]:
+        asked.append(marks)
+        return {s: Found(2 if s == A else None, PAST) for s in marks}
+
+    client = Client(9, 4)
+    monkeypatch.setattr(kafka_admin, "check_logs", check_logs)
+    monkeypatch.setattr(KafkaAdmin, "_client", lambda *_: client)
+    admin, other = KafkaAdmin(), ("c", "t", 1)
+
+    def cut(**marks: Mark) -> list[int | None]:
+        given = {("c", "t", int(name[1:])): mark for name, mark in marks.items()}
+        return [answer.cut for answer in admin.ends(CLUSTER, list(given), given).values()]
+
+    for _ in range(3):
+        assert cut(p0=READ) == [2]
+    assert asked == [{A: (READ, 4)}]
+    assert cut(p0=READ, p1=READ) == [2, None]
+    assert asked[1:] == [{other: (READ, 4)}]
+    client._tail = Tail(offset=9, leader_epoch=5)
+    assert cut(p0=READ) == [2]
+    assert asked[2:] == [{A: (READ, 5)}], "another leader"
+    assert cut(p0=Mark(position=4, term=3)) == [2]
+    assert len(asked) == 4, "another position"
+
+
 def test_a_check_that_fails_leaves_the_answer_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
     error = KafkaException(KafkaError(KafkaError._INVALID_ARG))
 

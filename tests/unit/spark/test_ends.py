@@ -42,6 +42,24 @@ def test_a_cluster_that_does_not_answer_does_not_hold_others_back() -> None:
     assert Ends(Clusters(refusals=1)).get([A, B]) == {A: 7}
 
 
+def test_many_silent_clusters_do_not_hold_up_one_that_answers() -> None:
+    """Whatever the number of processors, which pools of threads are made for."""
+    released, fine = threading.Event(), ("fine", "t", 0)
+
+    def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, int]:
+        if scope != "fine":
+            released.wait(60)
+        return dict.fromkeys(split_ids, 7)
+
+    silent: list[SplitId] = [(f"silent-{number}", "t", 0) for number in range(100)]
+    ends = Ends(ask, fresh=0.0)
+    try:
+        wait_until(lambda: fine in ends.get([*silent, fine], patience=0.05), 20, "an answer")
+    finally:
+        released.set()
+        ends.close()
+
+
 def test_a_query_that_ends_by_itself_waits_for_all_ends() -> None:
     assert Ends(Clusters(refusals=3), retry=0.0).get_all([A, B], timeout=30) == {A: 7, B: 7}
 

@@ -82,6 +82,18 @@ def test_only_records_that_are_skipped_with_consent_are_counted(
     assert query.changes == 1, "the same loss is told once"
 
 
+def test_a_loss_that_lasts_does_not_hide_how_much_another_topic_loses() -> None:
+    """People decide by the number whether they consent."""
+    query = Query()
+    query.note(FAIL, ends={A: 9, B: 9})
+    query.note(FAIL, ends={A: 9, B: 9}, recreated=frozenset({OTHER}))
+    later = replace(BASE, positions={**BASE.positions, A: 500})
+    query.note(FAIL, base=later, ends={A: 520, B: 9}, recreated=frozenset({OTHER}))
+    query.note(FAIL, base=later, recreated=frozenset({OTHER, A}))
+
+    assert "partition 0 from offset 500 to 519" in query.problems["recreated", "c", "t"].message
+
+
 @pytest.mark.parametrize("kind", LOST)
 def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
     """With consent it stays, as the record of what is missing."""

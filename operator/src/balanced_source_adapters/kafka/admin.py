@@ -31,6 +31,7 @@ from balanced_source.connectors.kafka.cluster import is_committed
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, are_continued, doubtful
+from balanced_source.host.log_check import Found
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client import ClusterClient, Tail
 from balanced_source_adapters.kafka.client_errors import unanswered
@@ -134,6 +135,7 @@ class KafkaAdmin:
         self._memories: weakref.WeakKeyDictionary[ClusterClient, IdMemory] = (
             weakref.WeakKeyDictionary()
         )
+        self._cuts: dict[str, dict[SplitId, tuple[tuple[Mark, int | None], Found]]] = {}
         self._lock = threading.Lock()
         keeper.add(self)
 
@@ -269,10 +271,15 @@ class KafkaAdmin:
         current = {s: mark for s, mark in doubtful.items() if not _is_former(mark, ends[s])}
         if not current:
             return {}
+        asked = {s: (mark, ends[s].term) for s, mark in current.items()}
+        # A cut stays one while the leader does: it waits for a user, perhaps for days.
+        known = {
+            s: found
+            for s, (question, found) in self._cuts.get(cluster.name, {}).items()
+            if asked.get(s) == question
+        }
         try:
-            found = check_logs(
-                self._config(cluster), {s: (mark, ends[s].term) for s, mark in current.items()}
-            )
+            found = known | self._found(cluster, {s: q for s, q in asked.items() if s not in known})
         except KafkaException as error:
             log.warning(
                 "cannot check logs now; trying again",
@@ -280,10 +287,18 @@ class KafkaAdmin:
                 error=error.args[0].name(),
             )
             return {}
+        self._cuts[cluster.name] = {
+            s: (asked[s], answer) for s, answer in found.items() if answer.cut is not None
+        }
         return {
             s: replace(ends[s], checked=current[s], cut=cut, past=past)
             for s, (cut, past) in found.items()
         }
+
+    def _found(
+        self, cluster: KafkaCluster, asked: Mapping[SplitId, tuple[Mark, int | None]]
+    ) -> dict[SplitId, Found]:
+        return check_logs(self._config(cluster), asked) if asked else {}
 
     def ask_topic_ids(
         self, cluster: KafkaCluster, topics: Collection[str]

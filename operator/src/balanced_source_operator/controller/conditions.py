@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from balanced_source.api import Problem
+from balanced_source.api import Problem, fatal_problem
 from balanced_source.coordinator import CoordinatorState, HostRole
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.documents.report import seconds_behind
@@ -235,10 +235,7 @@ def _ready(
     if facts.is_finished:
         return True, Reason.FINISHED, "everything has been read"
     if application.is_over:
-        message = (
-            f"{application.name} has read what there was (trigger availableNow), and has ended"
-        )
-        return True, Reason.FINISHED, message
+        return _ended(facts)
     reads = (
         state is not None
         and adopted_epoch(facts, state) > 0
@@ -262,6 +259,19 @@ def _ready(
         or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
+
+
+def _ended(facts: Facts) -> tuple[bool, str, str]:
+    """What is said of a query that has ended by itself, with the trigger availableNow.
+
+    It ends although a split may not be read without the user's consent: others are read then.
+    """
+    name = facts.application.name
+    if (left := fatal_problem(reported(facts))) is not None:
+        message = f"{name} has ended, and has not read everything: {left.message}"
+        return False, left.reason, message
+    message = f"{name} has read what there was (trigger availableNow), and has ended"
+    return True, Reason.FINISHED, message
 
 
 def _with_reason(problems: Iterable[Problem], reason: Reason) -> Problem | None:

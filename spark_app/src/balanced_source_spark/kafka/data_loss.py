@@ -214,9 +214,9 @@ class LossProblems:
         # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
-        else:
-            # The last ends of a topic that is gone say how much of it was not read.
-            self._before = seen.ends
+        # The last ends of a topic that is gone say how much of it was not read. It has none now, and
+        # others go on.
+        self._before = {**self._before, **seen.ends} if gone else seen.ends
 
     def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
         held = {s: base.positions[s] or 0 for s in split_ids}
