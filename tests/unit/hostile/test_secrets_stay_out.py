@@ -139,3 +139,12 @@ def test_unreadable_values_are_reported_without_their_content(
     with pytest.raises(InvalidSpecError, match=says) as caught:
         secret_settings(driver(tmp_path, conf_secrets=(secret,)))
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_checkpoint_location_has_no_credentials() -> None:
+    """They would stand in the SparkApplication, and in each log."""
+    with pytest.raises(InvalidSpecError, match="credentials before an @") as caught:
+        parse_spec(application(pipeline={"checkpointLocation": "s3a://KEY:hunter2@lake/c"}))
+    assert "hunter2" not in str(caught.value)
+    for fine in ("abfss://lake@account.dfs.core.windows.net/c", "hdfs://name:8020/c@1", "/c:a@b"):
+        parse_spec(application(pipeline={"checkpointLocation": fine}))

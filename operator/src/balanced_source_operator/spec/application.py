@@ -24,7 +24,13 @@ from balanced_source_operator.spec.host_loss import HostLossPolicy
 from balanced_source_operator.spec.hosts import Hosts
 from balanced_source_operator.spec.pod_template import checked_template
 from balanced_source_operator.spec.restarts import ApplicationRestart, RestartStrategy
-from balanced_source_operator.spec.secret_sources import SecretSource, no_secrets, without_secrets
+from balanced_source_operator.spec.secret_sources import (
+    NO_LOGIN_IN_URL,
+    SecretSource,
+    no_secrets,
+    without_login,
+    without_secrets,
+)
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
 
 PACKAGED_APPLICATION: Final = "local:///opt/balanced-source/app.py"
@@ -156,7 +162,16 @@ class PipelineSpec(Model):
     trigger: Trigger = Trigger(processing_time="500ms")
     """When micro-batches run."""
 
-    checkpoint_location: Annotated[str, Field(min_length=1, max_length=4096, pattern=LINE)]
+    checkpoint_location: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4096,
+            pattern=LINE,
+            json_schema_extra=with_rules(NO_LOGIN_IN_URL),
+        ),
+        AfterValidator(without_login),
+    ]
     """Folder or URL of the Spark checkpoint. It holds the positions: keep it as long as the source
     exists."""
 

@@ -1,6 +1,7 @@
 """Secrets that hold options or settings, and the rule that nothing else holds them."""
 
 from collections.abc import Callable
+from typing import Final
 
 from pydantic_core import PydanticCustomError
 
@@ -34,6 +35,26 @@ def without_secrets(instead: str) -> Callable[[Options], Options]:
         return options
 
     return check
+
+
+_LOGIN: Final = (
+    "credentials before an @ in a URL can be seen by everybody who may read the object: put them"
+    " into a Secret and name it in sparkConfFrom"
+)
+
+NO_LOGIN_IN_URL: Final = rule("!self.matches('//[^/@ ]+:[^/@ ]+@')", _LOGIN)
+"""The rule that a location has no credentials."""
+
+
+def without_login(location: str) -> str:
+    """Return the location.
+
+    Raises:
+        PydanticCustomError: it has credentials. The message never holds them.
+    """
+    if holds_secret("", location):
+        raise PydanticCustomError("secret_in_spec", _LOGIN)
+    return location
 
 
 class SecretName(Model):
