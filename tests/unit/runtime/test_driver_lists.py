@@ -180,6 +180,10 @@ def test_a_driver_that_does_not_answer_is_a_condition(story: Story) -> None:
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
         await story.until(lambda: "No driver has answered" not in str(story.status), "all is well")
+        story.patch(suspend=True)
+        began = virtual_time.clock()
+        await story.until(lambda: virtual_time.clock() - began > 3 * PATIENCE, "time to pass")
+        assert "No driver has answered" not in str(story.status), "it is suspended"
         await story.end()
 
     virtual_time.run(play())

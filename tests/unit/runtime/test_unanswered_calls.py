@@ -81,16 +81,33 @@ def test_calls_that_no_driver_answers_are_a_problem_after_a_while() -> None:
         tasks = [await scene.ask("shelf b"), await scene.ask("shelf a")]
         await asyncio.sleep(PATIENCE - 1)
         tasks.append(await scene.ask("shelf c"))
-        assert scene.calls.problem is None
+        assert scene.calls.problem_of(has_driver=True) is None
 
         await asyncio.sleep(1)
-        problem = scene.calls.problem
+        problem = scene.calls.problem_of(has_driver=True)
         assert problem is not None
         assert problem.message.startswith(
             "No driver has answered 2 calls about shelf a, shelf b within 120 s,"
         )
         for task in tasks:
             task.cancel()
+
+    virtual_time.run(play())
+
+
+def test_no_answer_is_expected_while_no_driver_runs() -> None:
+    """Such as of a suspended source, or of a query that has ended: a new one gets its time."""
+
+    async def play() -> None:
+        scene = Scene()
+        task = await scene.ask()
+        await asyncio.sleep(2 * PATIENCE)
+        assert scene.calls.problem_of(has_driver=False) is None
+        await asyncio.sleep(PATIENCE - 1)
+        assert scene.calls.problem_of(has_driver=True) is None
+        await asyncio.sleep(1)
+        assert scene.calls.problem_of(has_driver=True) is not None
+        task.cancel()
 
     virtual_time.run(play())
 

@@ -107,12 +107,15 @@ class Coordination:
         self._log = log.bind(source=source.name, namespace=source.namespace)
         self.coordinator: SourceCoordinator[Any, Any] | None = None
 
-    async def turn(self, desired: Desired, *, roll: Roll = STEADY) -> None:
+    async def turn(
+        self, desired: Desired, *, roll: Roll = STEADY, has_driver: bool = True
+    ) -> None:
         """Make the coordinator agree with what is desired and what is seen, and do what it says.
 
         Args:
             desired: the spec in effect.
             roll: which hosts come and go now because an application restarts.
+            has_driver: whether the application ran when it was looked at last.
 
         Raises:
             StateConflictError: someone else stores state for this source.
@@ -128,7 +131,7 @@ class Coordination:
         await self._feed(coordinator, desired)
         await self._align(desired)
         await self._lease(desired)
-        await self._ask_driver(coordinator)
+        await self._ask_driver(coordinator, has_driver=has_driver)
         await self._repair()
         await self._save_progress(coordinator)
 
@@ -374,13 +377,16 @@ class Coordination:
         if self._calls is not None and self._calls.driver is not None:
             self._calls.driver.take(report)
 
-    async def _ask_driver(self, coordinator: SourceCoordinator[Any, Any]) -> None:
+    async def _ask_driver(
+        self, coordinator: SourceCoordinator[Any, Any], *, has_driver: bool
+    ) -> None:
         """Publish what only a driver can call, also before the first epoch.
 
         No driver would ever list anything.
         """
         driver = self._calls.driver if self._calls is not None else None
-        self._problems.set(_DRIVER_CALLS, driver.problem if driver is not None else None)
+        problem = driver.problem_of(has_driver=has_driver) if driver is not None else None
+        self._problems.set(_DRIVER_CALLS, problem)
         if self._wanted != self._asked:
             await self._do([PublishAssignment(self._published or coordinator.assignment)])
 

@@ -82,18 +82,24 @@ class CallsThroughDriver:
             for name, asked in self._asked.items()
         )
 
-    @property
-    def problem(self) -> Problem | None:
-        """What to tell people when no driver has answered for a while."""
+    def problem_of(self, *, has_driver: bool) -> Problem | None:
+        """Return what to tell people when a driver has not answered for a while.
+
+        Args:
+            has_driver: whether one runs; without one, none is expected to answer.
+        """
         now = time.monotonic()
+        if not has_driver:
+            for asked in self._asked.values():
+                asked.since = now
         late = [asked for asked in self._asked.values() if now - asked.since >= PATIENCE]
         if not late:
             return None
         scopes = ", ".join(sorted({str(getattr(asked.call, "scope", "")) for asked in late}))
         message = (
             f"No driver has answered {len(late)} calls about {scopes} within {PATIENCE:.0f} s, and"
-            " only a driver can list these splits. Look at the driver's log; check that its image"
-            " is as new as the operator's"
+            " only a driver can list these splits. It may still be at it, which its log says;"
+            " otherwise check that its image is as new as the operator's"
         )
         return Problem(reason=Reason.DISCOVERY_FAILED, message=message)
 

@@ -279,7 +279,10 @@ class SourceRuntime:
             self._trials.recall(self._stored_status.get("settings"))
         await self._spec.turn(body, self._stored_status)
         if self._desired is not None:
-            await self._coordination.turn(self._desired, roll=self._fleet.roll)
+            has_driver = not is_stopped and self._decision.state is ApplicationState.RUNNING
+            await self._coordination.turn(
+                self._desired, roll=self._fleet.roll, has_driver=has_driver
+            )
         if not is_stopped:
             self._decisions = await self._run_applications()
         elif self._desired is not None and not self._desired.is_recalled:
