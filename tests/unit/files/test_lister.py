@@ -34,7 +34,7 @@ class Memory(FileStore):
         path = f"bucket/in/{at:05}"
         self.files[path] = File(at * SECOND, path, 9)
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(self, base: str, *, after: str = "", **_: Any) -> Iterator[File]:
         self.walks.append(after)
         yield from (file for path, file in sorted(self.files.items()) if path > after)
 

@@ -47,7 +47,7 @@ class Memory(FileStore):
         path = f"bucket/in/{name}"
         self.files[path] = File(at * SECOND, path, 9)
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(self, base: str, *, after: str = "", **_: Any) -> Iterator[File]:
         self.listings += 1
         yield from self.files.values()
 

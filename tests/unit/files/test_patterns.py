@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,10 @@ from balanced_source.connectors.files import (
     compiled,
     is_splittable,
     is_visible,
+    may_hold,
 )
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source_adapters.files import stores
 from balanced_source_adapters.files.connector import listed
 from balanced_source_adapters.files.stores import LocalStore, inner
 
@@ -47,6 +50,47 @@ def test_patterns(pattern: str, path: str, expected: bool) -> None:
 )
 def test_listing_begins_at_the_part_without_wildcards(pattern: str, base: str) -> None:
     assert base_of(pattern) == base
+
+
+@pytest.mark.parametrize(
+    ("pattern", "folder", "expected"),
+    [
+        ("/data/*.json", "/data/lost+found", False),
+        ("/data/*.json", "/data/all.json", True),
+        ("/data/*.json", "/data/all.json/deep", True),
+        ("/data/2026-*/part?/x", "/data/2026-11", True),
+        ("/data/2026-*/part?/x", "/data/2025-11", False),
+        ("/data/2026-*/part?/x", "/data/2026-11/whole", False),
+        ("/data/**/x", "/data/a/b", True),
+        ("/data/{a/b,c}/x", "/data/a", True),
+        ("/data", "/data/a/b", True),
+        ("/data/", "/data/_temporary", False),
+        ("/data/_logs", "/data/_logs/a", True),
+        ("/", "/a", True),
+    ],
+)
+def test_folders_that_are_listed(pattern: str, folder: str, *, expected: bool) -> None:
+    assert may_hold(folder, pattern) is expected
+
+
+def test_a_folder_that_no_pattern_names_need_not_be_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `lost+found` of a volume, and what a job keeps in a hidden folder."""
+    for name in ("lost+found", "_work"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a.txt").write_text("x")
+    scan = os.scandir
+
+    def refuse(folder: str) -> Any:
+        if not folder.endswith(tmp_path.name):
+            raise PermissionError(13, "Permission denied")
+        return scan(folder)
+
+    monkeypatch.setattr(stores.os, "scandir", refuse)
+    call = FilesSource(paths=(f"{tmp_path}/*.txt",), kind_of_file=Format.TEXT).list_page(1, None)
+
+    assert [Path(file.path).name for file in listed(call, LocalStore())] == ["a.txt"]
 
 
 def test_hidden_files_are_not_read_unless_they_are_named() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.files.file_store import FileStore, not_installed, offset_of
+from balanced_source_adapters.files.file_store import FileStore, everywhere, not_installed, offset_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,7 +68,9 @@ class CloudStore(FileStore):
         self._scheme, self._client_of = scheme, client_of
         self.is_ordered = is_ordered
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(
+        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+    ) -> Iterator[File]:
         base = base.strip("/")
         try:
             if (only := self.stat(base)) is not None:

@@ -4,6 +4,7 @@ Only the driver lists files: the operator lends no one its disks or roles.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ from balanced_source.connectors.files import (
     base_of,
     compiled,
     is_visible,
+    may_hold,
     page_of,
     position_of,
     with_position,
@@ -196,7 +198,7 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
     several, known = len(patterns) > 1, set[str]()
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
-        for file in store.walk(base, after=after):
+        for file in store.walk(base, after=after, enters=partial(may_hold, pattern=pattern)):
             is_there = True
             if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
                 continue

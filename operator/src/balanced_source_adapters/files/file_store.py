@@ -1,7 +1,7 @@
 """What a store of files must offer."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from balanced_source.api import SecretReader
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 
+def everywhere(_: str) -> bool:
+    """Return that files below each folder are wanted."""
+    return True
+
+
 class FileStore(ABC):
     """Lists and opens files. Paths and patterns are in the store's own form; see `inner`."""
 
@@ -19,12 +24,15 @@ class FileStore(ABC):
     """Whether `walk` yields files in the order of their paths, and starts anywhere."""
 
     @abstractmethod
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(
+        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+    ) -> Iterator[File]:
         """Return the file `base`, or all files below the folder `base`; none if nothing is there.
 
         Args:
             base: a path.
             after: only files with greater paths; empty unless the store is ordered.
+            enters: whether files below a folder are wanted. Stores without folders do not ask.
 
         Raises:
             DiscoveryError: the store does not answer, or refuses to.

@@ -1,12 +1,12 @@
 """HDFS, by pyarrow's client over Hadoop's own native library."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.files.file_store import FileStore, not_installed
+from balanced_source_adapters.files.file_store import FileStore, everywhere, not_installed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,9 @@ class HdfsStore(FileStore):
     def __init__(self, filesystem: "pyarrow.fs.FileSystem", server: str) -> None:
         self._filesystem, self._server = filesystem, server
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(
+        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+    ) -> Iterator[File]:
         from pyarrow.fs import FileType
 
         try:
@@ -32,7 +34,7 @@ class HdfsStore(FileStore):
             if info.type is FileType.File:
                 yield _file(base, info)
             elif info.type is FileType.Directory:
-                yield from self._below(base)
+                yield from self._below(base, enters)
         except OSError as error:
             raise TransientDiscoveryError(
                 f"cannot list hdfs://{self._server}{base}: {_line(error)}. Check the name node, and"
@@ -40,7 +42,7 @@ class HdfsStore(FileStore):
                 scope="files",
             ) from error
 
-    def _below(self, base: str) -> Iterator[File]:
+    def _below(self, base: str, enters: Callable[[str], bool]) -> Iterator[File]:
         """Yield files folder by folder, so that memory follows the largest folder."""
         from pyarrow.fs import FileSelector, FileType
 
@@ -51,7 +53,8 @@ class HdfsStore(FileStore):
                 # Some releases return a URL as the path.
                 path = f"{folder.rstrip('/')}/{info.base_name}"
                 if info.type is FileType.Directory:
-                    folders.append(path)
+                    if enters(path):
+                        folders.append(path)
                 elif info.type is FileType.File:
                     yield _file(path, info)
 

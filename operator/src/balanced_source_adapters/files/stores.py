@@ -31,6 +31,7 @@ from balanced_source_adapters.files.azure import azure_store
 from balanced_source_adapters.files.cloud import ILLEGAL, RENAME, first_line
 from balanced_source_adapters.files.file_store import (
     FileStore,
+    everywhere,
     keys_of,
     not_installed,
     offset_of,
@@ -54,7 +55,9 @@ Times of objects are cut to seconds: some servers say more when they list than w
 class LocalStore(FileStore):
     """Files on the disks of this machine, and on volumes that are mounted here."""
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(
+        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+    ) -> Iterator[File]:
         try:
             status = os.stat(base)  # noqa: PTH116 - half the price of a Path, for a million files
         except FileNotFoundError:
@@ -64,7 +67,7 @@ class LocalStore(FileStore):
         if S_ISREG(status.st_mode):
             yield File(status.st_mtime_ns, base, status.st_size)
         elif S_ISDIR(status.st_mode):
-            yield from self._below(base)
+            yield from self._below(base, enters)
 
     def exists(self, base: str) -> bool:
         return os.path.exists(base)  # noqa: PTH110 - as above
@@ -81,7 +84,7 @@ class LocalStore(FileStore):
 
         return pa.OSFile(path, "rb")
 
-    def _below(self, folder: str) -> Iterator[File]:
+    def _below(self, folder: str, enters: Callable[[str], bool]) -> Iterator[File]:
         """Yield files folder by folder, so that memory stays flat.
 
         What vanishes meanwhile is not there.
@@ -92,7 +95,8 @@ class LocalStore(FileStore):
                 with os.scandir(folders.pop()) as entries:
                     for entry in entries:
                         if entry.is_dir():
-                            folders.append(entry.path)
+                            if enters(entry.path):
+                                folders.append(entry.path)
                         elif (found := _found(entry)) is not None:
                             yield found
             except FileNotFoundError:
@@ -133,7 +137,9 @@ class S3Store(FileStore):
         self._filesystem = filesystem
         self._options = options
 
-    def walk(self, base: str, *, after: str = "") -> Iterator[File]:
+    def walk(
+        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+    ) -> Iterator[File]:
         from pyarrow.fs import FileType
 
         base = base.strip("/")

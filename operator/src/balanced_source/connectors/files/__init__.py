@@ -11,7 +11,7 @@ from balanced_source.connectors.files.formats import (
     is_splittable,
     is_unreadable,
 )
-from balanced_source.connectors.files.pattern import base_of, compiled, is_visible
+from balanced_source.connectors.files.pattern import base_of, compiled, is_visible, may_hold
 from balanced_source.connectors.files.places import (
     StoreKind,
     StorePlace,
@@ -76,6 +76,7 @@ __all__ = [
     "is_splittable",
     "is_unreadable",
     "is_visible",
+    "may_hold",
     "kind_of",
     "kind_of_all",
     "page_of",

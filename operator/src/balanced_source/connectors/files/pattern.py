@@ -53,6 +53,29 @@ def is_visible(path: str, pattern: str) -> bool:
     return not any(part.startswith(HIDDEN) for part in path[named:].split("/"))
 
 
+def may_hold(folder: str, pattern: str) -> bool:
+    """Return whether a folder may hold files that a pattern matches, or is one that it matches.
+
+    Others need not be listed: there may be many of them, and they may not be readable.
+    """
+    if not is_visible(folder, pattern):
+        return False
+    parts = zip(_levels(pattern), folder.strip("/").split("/"), strict=False)
+    return all(level.fullmatch(part) for level, part in parts)
+
+
+@lru_cache(maxsize=256)
+def _levels(pattern: str) -> "tuple[re.Pattern[str], ...]":
+    """Return the expressions for the folders of a pattern, up to where any number may follow."""
+    found = []
+    for part in pattern.strip("/").split("/"):
+        # A slash within braces or brackets: what follows is no level of its own.
+        if "**" in part or part.count("{") != part.count("}") or part.count("[") != part.count("]"):
+            break
+        found.append(re.compile(_translated(part), re.DOTALL))
+    return tuple(found)
+
+
 def _translated(pattern: str) -> str:
     found, at = [], 0
     while at < len(pattern):
