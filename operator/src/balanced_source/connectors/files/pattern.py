@@ -68,7 +68,7 @@ def may_hold(folder: str, pattern: str) -> bool:
 def _levels(pattern: str) -> "tuple[re.Pattern[str], ...]":
     """Return the expressions for the folders of a pattern, up to where any number may follow."""
     found = []
-    for part in pattern.strip("/").split("/"):
+    for part in filter(None, pattern.split("/")):
         # A slash within braces or brackets: what follows is no level of its own.
         if "**" in part or part.count("{") != part.count("}") or part.count("[") != part.count("]"):
             break
