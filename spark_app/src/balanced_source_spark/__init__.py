@@ -6,7 +6,7 @@ this package often.
 
 from typing import Any
 
-__all__ = ["__version__", "register", "rescale"]
+__all__ = ["__version__", "register", "rescale", "stop_when_finished"]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,3 +33,14 @@ def rescale(query: Any, parallelism: int, *, timeout: float = 60.0) -> None:
     from balanced_source_spark.rescaling import rescale as really
 
     really(query, parallelism, timeout=timeout)
+
+
+def stop_when_finished(query: Any) -> None:
+    """End a streaming query when its source, which has an end, is read to it.
+
+    Without it, only a query with ``trigger(availableNow=True)`` ends by itself. See
+    `balanced_source_spark.progress.stop_when_finished`.
+    """
+    from balanced_source_spark.progress import stop_when_finished as really
+
+    really(query)

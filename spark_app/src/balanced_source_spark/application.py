@@ -42,7 +42,7 @@ from balanced_source_spark.host_outputs import of_host, own_sink, query_name
 from balanced_source_spark.journal_of_application import check_progress, journal_of
 from balanced_source_spark.last_words import leave
 from balanced_source_spark.mounted_options import check_sink, secret_settings, sink_options
-from balanced_source_spark.progress import ProgressLogger, StopWhenFinished
+from balanced_source_spark.progress import ProgressLogger, stop_when_finished
 from balanced_source_spark.query_state import check_stateless
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -79,7 +79,7 @@ def _run(variables: Mapping[str, str]) -> None:
     register(spark)
     spark.streams.addListener(ProgressLogger())
     query = start(spark, pipeline, transform, environment)
-    stop_when_finished(spark, query)
+    end_when_finished(query)
     stop_on_sigterm(query)
     query.awaitTermination()
 
@@ -124,7 +124,7 @@ def start_with(
         raise absent_format(wanted, str(error), similar=similar) or error from error
 
 
-def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
+def end_when_finished(query: StreamingQuery) -> None:
     """End the query of a source with stopping offsets when everything has been read.
 
     Others are not touched.
@@ -134,7 +134,7 @@ def stop_when_finished(spark: SparkSession, query: StreamingQuery) -> None:
         log.info("everything has been read")
         query.stop()
 
-    spark.streams.addListener(StopWhenFinished(stop, query_id=str(query.id)))
+    stop_when_finished(query, stop)
 
 
 def source_options(pipeline: Pipeline, environment: DriverEnvironment) -> dict[str, str]:

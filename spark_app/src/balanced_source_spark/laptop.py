@@ -21,10 +21,10 @@ from balanced_source.query_failures import sentence_of
 from balanced_source.sinks import query_error
 from balanced_source_spark.application import (
     described,
+    end_when_finished,
     load_transform,
     source_options,
     start_with,
-    stop_when_finished,
 )
 from balanced_source_spark.data_source import register
 from balanced_source_spark.mounted_options import check_sink, secret_settings
@@ -82,7 +82,7 @@ def _run(folder: Path, slots: int, settings: Mapping[str, str], stopper: Stopper
     options = {**source_options(pipeline, environment), "assignmentDir": str(folder)}
     stopper.query_starts()
     query = start_with(options, spark, pipeline, transform, environment)
-    stop_when_finished(spark, query)
+    end_when_finished(query)
     stopper.follow(query)
     query.awaitTermination()
     spark.stop()

@@ -6,13 +6,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
     QueryProgressEvent,
     QueryStartedEvent,
     QueryTerminatedEvent,
     StreamingQueryListener,
+    StreamingQueryProgress,
 )
+from pyspark.sql.streaming.query import StreamingQuery
 
 from balanced_source.documents.stream_offset import FINISHED
 
@@ -34,9 +37,13 @@ class StopWhenFinished(StreamingQueryListener):
         """Nothing to do."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        if str(event.progress.id) != self._query_id:
+        self.look(event.progress)
+
+    def look(self, progress: StreamingQueryProgress) -> None:
+        """Stop the query if its last micro-batch was the closing one."""
+        if str(progress.id) != self._query_id:
             return
-        ends = [_offset(source.endOffset) for source in event.progress.sources]
+        ends = [_offset(source.endOffset) for source in progress.sources]
         if self._stop is not None and ends and all(end.get(FINISHED) for end in ends):
             threading.Thread(target=self._stop, name="bsrc-finished", daemon=True).start()
             self._stop = None
@@ -46,6 +53,22 @@ class StopWhenFinished(StreamingQueryListener):
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
         """Nothing to do."""
+
+
+def stop_when_finished(query: StreamingQuery, stop: Callable[[], None] | None = None) -> None:
+    """End a streaming query when its source, which has an end, is read to it.
+
+    Nothing happens to the query of a source without an end.
+
+    Args:
+        query: a query that runs.
+        stop: ends it; `query.stop` if None.
+    """
+    listener = StopWhenFinished(stop or query.stop, query_id=str(query.id))
+    SparkSession.active().streams.addListener(listener)
+    # Its last micro-batch may have ended before anyone listened.
+    if (last := query.lastProgress) is not None:
+        listener.look(last)
 
 
 class ProgressLogger(StreamingQueryListener):

@@ -40,7 +40,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 from balanced_source_spark.data_source import register
-from balanced_source_spark.progress import StopWhenFinished
+from balanced_source_spark import stop_when_finished
 
 out = Path(sys.argv[1])
 
@@ -57,7 +57,7 @@ options = dict(option.split("=", 1) for option in sys.argv[2:])
 rows = spark.readStream.format("balanced").options(**options).load()
 writer = rows.writeStream.foreachBatch(write).trigger(processingTime="100 milliseconds")
 query = writer.option("checkpointLocation", str(out / "checkpoint")).start()
-spark.streams.addListener(StopWhenFinished(query.stop, query_id=str(query.id)))
+stop_when_finished(query)
 query.awaitTermination()
 """
 

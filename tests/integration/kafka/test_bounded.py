@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from balanced_source.documents.stream_offset import FINISHED
 from balanced_source_operator.local import LocalOperator
-from balanced_source_spark.application import stop_when_finished
+from balanced_source_spark import stop_when_finished
 from support.builders import spec_json
 from support.queries import Collector, start
 from testbed.kafka import KafkaCluster
@@ -66,7 +66,7 @@ class Bounded:
         query = start(
             self._spark, self.sink, self.checkpoint, assignmentDir=str(self._folder / "documents")
         )
-        stop_when_finished(self._spark, query)
+        stop_when_finished(query)
         try:
             wait_until(
                 lambda: operator.look() or not query.isActive, 120, "the query to end or to fail"

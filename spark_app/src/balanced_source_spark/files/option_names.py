@@ -99,7 +99,9 @@ OPTIONS: Final = (
         is_embedded=True,
         meaning=(
             "Time between two listings of new files. Absent: the query reads the files that exist"
-            " at the start, and ends. If set, `stateDir` is required."
+            " at the start. Then a streaming query ends with `trigger(availableNow=True)`, or if"
+            " `balanced_source_spark.stop_when_finished(query)` was called. If set, `stateDir` is"
+            " required."
         ),
     ),
     Option(

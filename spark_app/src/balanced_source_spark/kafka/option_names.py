@@ -142,8 +142,10 @@ OPTIONS: Final = (
         default="batch: `latest`",
         is_embedded=True,
         meaning=(
-            "As `startingOffsets`. A streaming query with an end is bounded: it ends when"
-            " everything has been read. The end cannot be changed while the Spark checkpoint stays."
+            "As `startingOffsets`. A streaming query with an end is bounded: when everything has"
+            " been read, it ends with `trigger(availableNow=True)`, or if"
+            " `balanced_source_spark.stop_when_finished(query)` was called. The end cannot be changed"
+            " while the Spark checkpoint stays."
             " A batch query reads what there is, and warns if that is less."
         ),
     ),
