@@ -70,22 +70,29 @@ def from_file(file: Path, state: Path) -> HostPlan:
         raise StateError(f"{state}: {str(error).rstrip('.')}. {_EXPECTED}") from error
 
 
-def from_cluster(file: Path) -> HostPlan:
+def from_cluster(file: Path, *, namespace: str = "", context: str = "") -> HostPlan:
     """The plan for a spec in a file and the state in the cluster that kubectl would talk to.
+
+    Args:
+        file: the manifest.
+        namespace: of the source; that of the manifest, or of the context, if empty.
+        context: of kubectl; the current one if empty.
 
     Raises:
         InvalidSpecError, StateError: spec or state cannot be used, or the cluster does not answer.
     """
     with located(file):
         spec, name = read_spec(file), read_name(file)
-        namespace = read_manifest(file)["metadata"].get("namespace")
-    return asyncio.run(_from_cluster(spec, namespace, name))
+        namespace = namespace or read_manifest(file)["metadata"].get("namespace") or ""
+    return asyncio.run(_from_cluster(spec, namespace, name, context=context))
 
 
-async def _from_cluster(spec: BalancedSourceSpec, namespace: Any, name: str) -> HostPlan:
+async def _from_cluster(
+    spec: BalancedSourceSpec, namespace: str, name: str, *, context: str
+) -> HostPlan:
     try:
         stored = "name a stored state with --state"
-        async with connect(otherwise=stored) as (api, default_namespace):
+        async with connect(context=context, otherwise=stored) as (api, default_namespace):
             return await plan_with(api, spec, namespace=namespace or default_namespace, name=name)
     except KubernetesError as error:
         raise StateError(f"the cluster does not answer: {error}") from error

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source.reasons import Reason
 from balanced_source_operator.cli import app
 from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
@@ -425,6 +425,25 @@ async def test_problems_of_discovery_keep_their_reason(
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
 
     assert await scene.faults() == ["NotFound"]
+
+
+@pytest.mark.parametrize(
+    ("ready", "faults"), [("True", []), ("False", ["ClusterUnreachable"])], ids=["read", "not read"]
+)
+async def test_a_broker_that_only_pods_can_reach_is_no_fault_of_a_source_that_is_read(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, ready: str, faults: list[str]
+) -> None:
+    problem = TransientDiscoveryError("no answer", reason=Reason.CLUSTER_UNREACHABLE)
+    monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
+    scene.status["conditions"] = [
+        {"type": "Ready", "status": ready, "reason": "Reading", "message": ""},
+        {"type": "Degraded", "status": "False", "reason": "AsExpected", "message": ""},
+    ]
+    found = await scene.found()
+
+    assert [one.fault for one in found if one.level is Level.ERROR] == faults
+    (seen,) = [one for one in found if one.check.endswith(": main")]
+    assert ("the source is Ready, so its pods can reach it" in seen.message) is (ready == "True")
 
 
 async def test_a_discovery_that_works_says_what_was_looked_at(

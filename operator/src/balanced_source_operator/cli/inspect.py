@@ -169,6 +169,8 @@ def plan(
         ),
     ] = None,
     folder: DirOption = None,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print what applying a changed BalancedSource would move. Nothing is changed."""
@@ -179,7 +181,11 @@ def plan(
             raise InvalidSpecError("name a folder or a state, not both", field="--dir, --state")
         name_of(folder)
         state = state_path(folder)
-    found = dry_run.from_file(file, state) if state is not None else dry_run.from_cluster(file)
+    found = (
+        dry_run.from_file(file, state)
+        if state is not None
+        else dry_run.from_cluster(file, namespace=namespace, context=context)
+    )
     typer.echo(
         dry_run.as_json(found) if output is Output.JSON else dry_run.as_table(found), nl=False
     )

@@ -137,7 +137,9 @@ async def _looked_at(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnos
     spec, source = answer
     async for diagnosis in check_references(api, patient, spec, source):
         yield diagnosis
-    async for diagnosis in check_discovery(api, patient.namespace, patient.label, source):
+    async for diagnosis in check_discovery(
+        api, patient.namespace, patient.label, source, is_read=patient.is_read
+    ):
         yield diagnosis
 
 

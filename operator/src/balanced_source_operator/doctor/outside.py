@@ -16,6 +16,7 @@ from balanced_source.coordinator.effects import (
     perform,
 )
 from balanced_source.coordinator.events import CallCompleted
+from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.mistakes import call_error
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, error, remedy_of, unknown
@@ -35,12 +36,20 @@ PATIENCE: Final = 60.0
 
 
 async def check_discovery(
-    api: ClusterApi, namespace: str, label: str, source: Source[Any, Any]
+    api: ClusterApi, namespace: str, label: str, source: Source[Any, Any], *, is_read: bool
 ) -> AsyncIterator[Diagnosis]:
     """Yield the problems that discovery finds, one per cluster or the like.
 
     Calls are made as the operator makes them: with the Secrets of the source, and never with files
     or the identity of this machine.
+
+    Args:
+        api: the API server.
+        namespace: of the source.
+        label: how the check calls it.
+        source: to look at.
+        is_read: whether its pods read it without a problem. A server that does not answer here is
+            out of reach of this machine then, and nothing is wrong.
     """
     secrets = SecretCache(api, namespace)
     try:
@@ -54,6 +63,13 @@ async def check_discovery(
         problem = discovery_problem(failure, scope=scope)
         remedy = remedy_of(problem.reason)
         advice = f"If only pods can reach it, run it in the operator's pod: {_IN_A_POD}"
+        if is_read and isinstance(failure, TransientDiscoveryError):
+            message = (
+                f"{problem.message}. This is so on this machine only: the source is Ready, so its"
+                " pods can reach it"
+            )
+            yield unknown(f"{label}: {scope}", message)
+            continue
         yield error(
             f"{label}: {scope}",
             problem.reason,

@@ -55,6 +55,13 @@ class Patient:
         return f"source {self.namespace}/{self.name}"
 
     @property
+    def is_read(self) -> bool:
+        """Whether its conditions say that it is read, and that nothing is wrong."""
+        conditions = (self.body.get("status") or {}).get("conditions") or ()
+        found = {str(one.get("type")): one.get("status") for one in conditions}
+        return found.get("Ready") == "True" and found.get("Degraded") == "False"
+
+    @property
     def spark_operator(self) -> SparkOperator:
         """The one that the spec asks for, also if the rest of the spec cannot be used."""
         application = self.body.get("spec", {}).get("application") or {}
