@@ -124,6 +124,10 @@ def test_a_source_with_many_splits_has_a_cell_per_reader(serve: Any, open_page: 
         select_orders(page)
         expect(page.locator("#heat [role=gridcell]")).to_have_count(4)
         expect(page.locator("#heat-note")).to_contain_text("more than 2,000 splits")
+        head = page.locator("#heat [role=rowheader]").first
+        expect(head).to_have_text("reader 0 (501)")
+        served.do("show", readers=4, splits=2405, epoch=6)
+        expect(head).to_have_text("reader 0 (602)")
 
 
 def test_a_deleted_source_is_reported_and_the_others_stay(serve: Any, open_page: Any) -> None:

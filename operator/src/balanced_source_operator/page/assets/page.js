@@ -183,6 +183,11 @@ function showHeat() {
   const cells = [...grid.querySelectorAll(".cell")];
   const lines = map.rows.flatMap((line) => line.cells.map((cell) => [cell, line]));
   lines.forEach(([cell, line], index) => dressCell(cells[index], cell, map, line));
+  const heads = [...grid.querySelectorAll("[role=rowheader]")];
+  map.rows.forEach((line, index) => setText(heads[index], `reader ${line.reader} (${number(line.splits)})`));
+  const pending = map.pending ? ` ${number(map.pending)} splits have no reader.` : "";
+  setText(byId("heat-note"), (map.perSplit ? "" :
+    `The source has more than ${number(map.mostSplits)} splits: each cell is a reader.`) + pending);
   showLegend(map.bounds[state.measure]);
   showCellText();
 }
@@ -190,7 +195,7 @@ function showHeat() {
 function buildHeat(grid, map, shape) {
   const focused = grid.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const lines = map.rows.map((line) => element("div", { role: "row", class: "row" },
-    element("span", { role: "rowheader" }, `reader ${line.reader} (${number(line.splits)})`),
+    element("span", { role: "rowheader" }),
     element("div", { role: "presentation", class: "cells" }, ...line.cells.map((cell) => element("div", {
       role: "gridcell", class: "cell", tabindex: "-1", "data-key": cell.split ?? `reader ${line.reader}`,
     })))));
@@ -200,9 +205,6 @@ function buildHeat(grid, map, shape) {
   const again = cells.find((cell) => cell.dataset.key === focused);
   if (again ?? cells[0]) (again ?? cells[0]).tabIndex = 0;
   if (again) again.focus();
-  const pending = map.pending ? ` ${number(map.pending)} splits have no reader.` : "";
-  setText(byId("heat-note"), (map.perSplit ? "" :
-    `The source has more than ${number(map.mostSplits)} splits: each cell is a reader.`) + pending);
 }
 
 function dressCell(node, cell, map, line) {
