@@ -149,3 +149,24 @@ def test_a_restored_state_continues_where_it_was(scene: Scene) -> None:
 
     assert state == scene.state
     assert state.cursor is not None
+
+
+@pytest.mark.parametrize("size", [300, 20], ids=["grows", "shrinks"])
+@pytest.mark.parametrize("policy", list(OnFileLoss))
+def test_a_file_that_changes_before_it_is_read_is_read_as_it_is_now(
+    policy: OnFileLoss, size: int
+) -> None:
+    """Blocks of both versions beside each other would be read in part."""
+    scene = Scene(discovery_interval=7.0, late=10.0, split_bytes=100, on_loss=policy)
+    scene.write("old", 1, 150)
+    scene.write("new", 100, 50)
+    scene.look()
+    assert scene.pending == ["old", "new", "old"]
+
+    scene.write("old", 200, size)
+    scene.look()
+
+    of_old = [split for s, split in scene.state.pending.items() if s[1] == "/in/old"]
+    assert {split.file for split in of_old} == {scene.files["old"]}
+    assert sum(split.stop - split.split_id[2] for split in of_old) == size
+    assert scene.problems == []

@@ -113,7 +113,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         return self.source.conflict(listed, held) if held else None
 
     def _take(self, page: Page[SplitT]) -> None:
-        owned, pending = self.context.current_assignments(), self.state.pending
+        owned, pending = self.context.current_assignments(), self._unchanged(page)
         new = {
             s.split_id: s
             for s in page.splits
@@ -129,9 +129,22 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         # Of this process: a state that is read back does not say whether there is more.
         self.is_complete = not page.has_more
         # An unchanged state is not stored again, so an idle source writes nothing.
-        if new or is_over or page.cursor != self.state.cursor:
+        is_same = pending is self.state.pending
+        if new or is_over or page.cursor != self.state.cursor or not is_same:
             ordered = in_order({**pending, **new}, self.source) if new else pending
             self.state = replace(self.state, pending=ordered, cursor=page.cursor, is_listed=is_over)
+
+    def _unchanged(self, page: Page[SplitT]) -> Mapping[SplitId, SplitT]:
+        """Return the pending splits without those of what was changed before any of it was read.
+
+        It is read as it is now. Splits of both versions beside each other would be read in part.
+        """
+        pending = self.state.pending
+        again = {s.split_id: s.attributes() for s in page.splits if s.split_id in pending}
+        changed = self.source.conflict(pending, again) if again else None
+        if changed is None:
+            return pending
+        return {s: split for s, split in pending.items() if s not in changed.split_ids}
 
     def _refused(self, why: str) -> None:
         error = RefusedDiscoveryError(why, scope=self.scope, reason=Reason.SPLITS_LOST)
