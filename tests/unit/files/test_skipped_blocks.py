@@ -1,7 +1,9 @@
 """With `onLoss: Skip` each block that is not read counts, whoever notices that it is gone."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from balanced_source.connectors.files import SKIPPED_BLOCKS, File, FilesSource, Format, OnFileLoss
 from balanced_source.host import SplitRange
+from balanced_source.host.ends import Mark
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.hooks import FilesHooks
 from balanced_source_spark.files.options import file_read_options
@@ -82,3 +85,35 @@ def test_a_block_counts_once(tmp_path: Path) -> None:
     hooks.note_skipped([first])
     hooks.note_skipped([first, second])
     assert hooks.numbers() == {SKIPPED_BLOCKS: 2}
+
+
+class Bucket:
+    """A store whose requests take long; it remembers how many ran side by side."""
+
+    def __init__(self, files: int) -> None:
+        self.asked: list[str] = []
+        self.together = threading.Barrier(min(files, 8), timeout=60)
+
+    def stat(self, path: str) -> File:
+        self.asked.append(path)
+        self.together.wait()
+        return File(1, path, 100)
+
+
+def test_many_files_are_looked_at_side_by_side_and_each_once() -> None:
+    """A request to an object store takes ten milliseconds, and a backlog has thousands of files."""
+    bucket, identity = Bucket(64), File(1, "", 100).identity
+    settings = FilesSource(paths=("/",), kind_of_file=Format.TEXT).reader_settings()
+    query: Any = replace(CONTEXT.query, read=file_read_options({"fileformat": "text"}))
+    context: Any = replace(CONTEXT, query=query, known_settings=lambda: settings)
+    hooks = FilesHooks(context)
+    hooks._opened = lambda: bucket  # type: ignore[method-assign, assignment, return-value]
+    marks = {
+        ("files", f"/in/{number}", start): Mark(position=start, identity=identity)
+        for number in range(64)
+        for start in (0, 50)
+    }
+
+    for _ in range(2):
+        assert hooks.ends("files", list(marks), marks).keys() == marks.keys()
+    assert sorted(bucket.asked) == sorted(f"/in/{number}" for number in range(64))

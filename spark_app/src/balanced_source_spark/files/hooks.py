@@ -1,6 +1,8 @@
 """What planning asks of files; see `PlannerHooks`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from balanced_source.api import Problem, SplitId
@@ -26,6 +28,12 @@ from balanced_source_spark.files.inferring import other_columns
 from balanced_source_spark.files.options import FileReadOptions
 
 _KEY = ("files", "lost")
+
+_FEW: Final = 4
+"""Files that are looked at one after the other: threads would cost more."""
+
+_LOOKS: Final = 32
+"""Files that are looked at side by side."""
 
 _KEPT: Final = 10_000
 """Skipped blocks that are remembered, so that each counts once."""
@@ -56,14 +64,22 @@ class FilesHooks(PlannerHooks):
         self._check_columns()
         known = {s: mark for s, mark in marks.items() if mark.identity is not None}
         found: dict[SplitId, SplitEnd] = {}
+        # Once per block: a look is a request to the store.
+        self._look(
+            {
+                s: mark.identity
+                for s in split_ids
+                if (mark := known.get(s)) is not None
+                and mark.identity is not None
+                and not mark.is_finished
+                and self._good.get(s) != mark.identity
+            }
+        )
         for split_id in split_ids:
             mark = known.get(split_id)
-            if mark is None or mark.identity is None:
-                identity = self._good.get(split_id)
-            elif mark.is_finished:
+            identity = self._good.get(split_id)
+            if mark is not None and mark.is_finished and mark.identity is not None:
                 identity = mark.identity  # a file that was read may be gone
-            else:
-                identity = self._looked(split_id, mark.identity)
             if identity is not None:
                 found[split_id] = SplitEnd(end=file_of("", identity).size, identity=identity)
         # Blocks that were read leave: what is kept must not grow with all files that ever were.
@@ -130,22 +146,31 @@ class FilesHooks(PlannerHooks):
         if stored and stored != self._context.query.read.ddl:
             raise other_columns(stored, self._context.query.read.ddl)
 
-    def _looked(self, split_id: SplitId, identity: str) -> str | None:
-        """Return the identity of a file that may be planned; None if it may not."""
-        # Once per block: a look is a request to the store.
-        if self._good.get(split_id) != identity:
-            self._look(split_id, file_of(str(split_id[1]), identity))
-        return self._good.get(split_id)
+    def _look(self, identities: Mapping[SplitId, str]) -> None:
+        """Look whether files are still those that were listed, each once for all of its blocks."""
+        files = {s: file_of(str(s[1]), identity) for s, identity in identities.items()}
+        now = self._as_they_are(sorted({file.path for file in files.values()}))
+        for split_id, file in files.items():
+            self._judge(split_id, file, now[file.path])
 
-    def _look(self, split_id: SplitId, file: File) -> None:
-        try:
-            now = self._opened().stat(file.path)
-        except OSError as error:
-            raise TransientDiscoveryError(
-                f"cannot look at {file.path}: {text_of(error)}. Check the store and its"
-                " credentials",
-                scope="files",
-            ) from error
+    def _as_they_are(self, paths: Sequence[str]) -> Mapping[str, File | None]:
+        """Return files as the store has them now; None for those that are gone.
+
+        Side by side, as far as it pays: a request to an object store takes some ten milliseconds,
+        and one micro-batch may begin thousands of files.
+
+        Raises:
+            TransientDiscoveryError: the store does not answer, or refuses.
+        """
+        if not paths:
+            return {}
+        look = partial(_stat, self._opened())
+        if len(paths) <= _FEW:
+            return {path: look(path) for path in paths}
+        with ThreadPoolExecutor(_LOOKS, thread_name_prefix="bsrc-look") as pool:
+            return dict(zip(paths, pool.map(look, paths), strict=True))
+
+    def _judge(self, split_id: SplitId, file: File, now: File | None) -> None:
         if now is not None and now.identity == file.identity:
             self._bad.pop(split_id, None)
             self._good[split_id] = file.identity
@@ -155,6 +180,7 @@ class FilesHooks(PlannerHooks):
             # The task skips it, after another look of its own.
             self._count(split_id)
         else:
+            self._good.pop(split_id, None)
             self._bad[split_id] = "was deleted" if now is None else "was changed"
 
     def _opened(self) -> FileStore:
@@ -177,3 +203,13 @@ class FilesHooks(PlannerHooks):
     def _policy(self) -> OnFileLoss:
         settings = FileReaderSettings.found(self._context.known_settings())
         return OnFileLoss.FAIL if settings is None else settings.on_loss
+
+
+def _stat(store: FileStore, path: str) -> File | None:
+    try:
+        return store.stat(path)
+    except OSError as error:
+        raise TransientDiscoveryError(
+            f"cannot look at {path}: {text_of(error)}. Check the store and its credentials",
+            scope="files",
+        ) from error
