@@ -1,6 +1,7 @@
 """A source that is listed in pages, under the real coordinator."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from balanced_source.connectors.files import (
     page_of,
 )
 from balanced_source.connectors.files import source as module
+from balanced_source.connectors.pull import paging
 from balanced_source.coordinator import CallCompleted, Effect, ExecuteCall, SourceCoordinator
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source_adapters.files.connector import FilesCodec
@@ -170,3 +172,20 @@ def test_a_file_that_changes_before_it_is_read_is_read_as_it_is_now(
     assert {split.file for split in of_old} == {scene.files["old"]}
     assert sum(split.stop - split.split_id[2] for split in of_old) == size
     assert scene.problems == []
+
+
+def test_the_state_stays_small_while_files_come_and_no_one_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as while a sink is down for a day."""
+    made = Scene(discovery_interval=7.0)
+    for number in range(2_000):
+        made.write(f"{number:04}", number)
+        made.look()
+
+    assert len(made.pending) == paging.FEW
+    enumerator: Any = made.coordinator.enumerator
+    assert not enumerator.is_listing
+    enumerator.state = replace(enumerator.state, pending={})
+    enumerator._go_on(delay=None)
+    assert enumerator.is_listing, "when they are read, it is high time"

@@ -306,11 +306,24 @@ def test_a_page_that_leaves_few_splits_is_followed_by_the_next_at_once(pages: Pa
 
 
 def test_after_the_last_page_it_looks_again_after_the_interval(pages: Pages) -> None:
-    pages.lists(Page(splits=(one(0), one(1), one(2)), cursor=1))
+    pages.lists(Page(splits=(one(0),), cursor=1))
     assert pages.asked[1:] == [("after 1", 7.0)]
 
     pages.enumerator.handle_split_requests({0: 3}, None)
     assert len(pages.asked) == 2
+
+
+def test_it_does_not_look_again_before_few_splits_are_left(pages: Pages) -> None:
+    """What comes meanwhile is listed then, and the state stays small."""
+    pages.lists(Page(splits=(one(0), one(1), one(2)), cursor=1))
+    assert len(pages.asked) == 1
+    pages.enumerator.handle_split_requests({0: 1}, None)
+    assert len(pages.asked) == 1, "two are left"
+
+    pages.enumerator.handle_split_requests({0: 1}, None)
+    assert pages.asked[1:] == [("after 1", 0.0)]
+    pages.lists(Page(cursor=1))
+    assert pages.asked[2:] == [("after 1", 7.0)]
 
 
 def test_a_listing_that_changes_nothing_leaves_the_state_as_it_is(pages: Pages) -> None:

@@ -55,12 +55,13 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         self.is_listing = False
         self.has_more = False
         self.is_complete = False
+        self.is_postponed = False
         self.losses: tuple[str, ...] = ()
 
     def fork(self, context: SplitEnumeratorContext[SplitT]) -> Self:
         copy = super().fork(context)
         copy.is_listing, copy.has_more, copy.losses = self.is_listing, self.has_more, self.losses
-        copy.is_complete = self.is_complete
+        copy.is_complete, copy.is_postponed = self.is_complete, self.is_postponed
         return copy
 
     @property
@@ -155,16 +156,21 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
     def _go_on(self, *, delay: float | None) -> None:
         """List the next page.
 
-        At once while there is more and few splits are left, else when it is time.
+        At once while there is more and few splits are left, else when it is time, and not before
+        few are left.
         """
         # Two listings from one cursor would name the same splits twice.
         if self.is_listing or self.state.is_listed:
             return
-        if not self.has_more and delay is not None:
-            self._list(delay=delay)
-        # Few splits are kept at hand, so the state stays small however many there are.
-        elif self.has_more and len(self.state.pending) < FEW:
+        # Few splits are kept at hand, so the state stays small however many there are, and however
+        # slowly they are read.
+        if len(self.state.pending) >= FEW:
+            self.is_postponed |= delay is not None
+        elif self.has_more or self.is_postponed:
+            self.is_postponed = False
             self._list(delay=0.0)
+        elif delay is not None:
+            self._list(delay=delay)
 
     def _list(self, *, delay: float) -> None:
         self.is_listing = True
