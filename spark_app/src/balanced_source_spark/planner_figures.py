@@ -147,6 +147,8 @@ class PlannerFigures(PlannerParts):
         """Tell the connector what tasks have passed over."""
         if "_samples" in self.__dict__ and (skipped := self._samples.skipped()):
             self._hooks.note_skipped(skipped)
+            # The query may end before anything else is worth telling.
+            self._is_shown_idle = False
 
     def _is_all_known(self, end: StreamOffset) -> bool:
         """Return False without a split while a part of the source has not answered.
