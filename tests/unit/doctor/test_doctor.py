@@ -105,6 +105,25 @@ async def test_a_missing_spark_operator(scene: Scene) -> None:
     assert await scene.faults() == ["SparkOperatorMissing"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "faults"),
+    [({"template": {}}, []), ({"cores": {}}, ["SparkOperatorOutdated"]), (None, [])],
+    ids=["new", "2.0", "a schema that says nothing"],
+)
+async def test_a_spark_operator_without_pod_templates(
+    scene: Scene, fields: dict[str, Any] | None, faults: list[str]
+) -> None:
+    """The API server would drop the environment of drivers without a word."""
+    driver = {} if fields is None else {"properties": fields}
+    schema = {"properties": {"spec": {"properties": {"driver": driver}}}}
+    name = "sparkapplications.sparkoperator.k8s.io"
+    versions = [{"name": "v1beta2", "schema": {"openAPIV3Schema": schema}}]
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    scene.api.answers[path] = {"spec": {"versions": versions}}
+
+    assert await scene.faults() == faults
+
+
 async def test_an_operator_without_pods(scene: Scene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(available=0)]}
 

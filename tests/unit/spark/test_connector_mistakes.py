@@ -98,6 +98,7 @@ CALLS: Mapping[str, Callable[[PlannerHooks], Any]] = {
     "may_skip": lambda hooks: hooks.may_skip(),
     "note_look": lambda hooks: hooks.note_look(StreamOffset(), Look()),
     "note_planned": lambda hooks: hooks.note_planned([], {}),
+    "note_skipped": lambda hooks: hooks.note_skipped([]),
     "note_delivered": lambda hooks: hooks.note_delivered(StreamOffset()),
     "with_former": lambda hooks: hooks.with_former({}, {}),
     "handle_source_event": lambda hooks: hooks.handle_source_event(0, SourceEvent(name="e")),

@@ -77,10 +77,12 @@ async def check_crd(api: ClusterApi) -> Diagnosis:
     return Diagnosis(check="CRD")
 
 
-def _schema(crd: Mapping[str, Any]) -> Mapping[str, Any]:
-    for version in crd["spec"]["versions"]:
-        if version["name"] == BALANCED_SOURCE.version:
-            found: Mapping[str, Any] = version["schema"]["openAPIV3Schema"]
+def _schema(
+    crd: Mapping[str, Any], *, version: str = BALANCED_SOURCE.version
+) -> Mapping[str, Any]:
+    for listed in crd["spec"]["versions"]:
+        if listed["name"] == version:
+            found: Mapping[str, Any] = listed["schema"]["openAPIV3Schema"]
             return found
     return {}
 
@@ -112,10 +114,31 @@ async def check_spark_operators(api: ClusterApi) -> Diagnosis:
             if refusal.status != _NOT_FOUND:
                 return unknown(check, str(refusal))
         else:
-            return Diagnosis(check=check)
+            return await _has_templates(api, operator.kind, check)
     kinds = " nor ".join(f"{one.kind.plural}.{one.kind.group}" for one in SPARK_OPERATORS.values())
     message = f"neither the kind {kinds} exists"
     return error(check, Fault.SPARK_OPERATOR_MISSING, message, _INSTALL_SPARK)
+
+
+async def _has_templates(api: ClusterApi, kind: ResourceKind, check: str) -> Diagnosis:
+    """Check that the kind has templates of pods: the API server drops fields that it lacks.
+
+    A driver without its template has neither its environment nor its Secrets.
+    """
+    name = f"{kind.plural}.{kind.group}"
+    try:
+        found = await api.ask(
+            "GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+        )
+    except KubernetesError:
+        return Diagnosis(check=check)  # not everyone may read definitions
+    spec = _schema(found, version=kind.version).get("properties", {}).get("spec", {})
+    driver = spec.get("properties", {}).get("driver", {}).get("properties")
+    if driver is None or "template" in driver:
+        return Diagnosis(check=check)
+    message = f"the CRD {name} has no spec.driver.template, in which a driver gets its environment"
+    remedy = "Upgrade Kubeflow's Spark operator to 2.1 or newer, with its CRDs."
+    return error(check, Fault.SPARK_OPERATOR_OUTDATED, message, remedy)
 
 
 async def installed_operators(

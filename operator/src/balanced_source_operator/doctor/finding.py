@@ -29,6 +29,7 @@ class Fault(enum.StrEnum):
     CRD_OUTDATED = "CrdOutdated"
     SPARK_OPERATOR_MISSING = "SparkOperatorMissing"
     SPARK_OPERATOR_SILENT = "SparkOperatorSilent"
+    SPARK_OPERATOR_OUTDATED = "SparkOperatorOutdated"
     OPERATOR_SILENT = "OperatorSilent"
     OPERATOR_UNAVAILABLE = "OperatorUnavailable"
     NAMESPACE_NOT_SERVED = "NamespaceNotServed"

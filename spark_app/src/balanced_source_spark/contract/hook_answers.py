@@ -38,6 +38,11 @@ def _check_ends(_: tuple[Any, ...], found: Any) -> None:
                 f"the end of {shown_value(split_id)} is {shown_value(end.end)}: return a whole"
                 " number"
             )
+        if end.first is not None and type(end.first) is not int:
+            raise TypeError(
+                f"the first position of {shown_value(split_id)} is {shown_value(end.first)}: return"
+                " a whole number, or None"
+            )
 
 
 def _check_event_times(_: tuple[Any, ...], found: Any) -> None:
