@@ -56,6 +56,9 @@ class Hooks(PlannerHooks):
     def note_planned(self, plans: Iterable[Any], settings: Mapping[str, Any]) -> None:
         self.act()
 
+    def note_skipped(self, ranges: Collection[Any]) -> None:
+        self.act()
+
     def note_delivered(self, delivered: StreamOffset) -> None:
         self.act()
 
