@@ -174,9 +174,7 @@ def test_a_file_that_changes_before_it_is_read_is_read_as_it_is_now(
     assert scene.problems == []
 
 
-def test_the_state_stays_small_while_files_come_and_no_one_reads(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_state_stays_small_while_files_come_and_no_one_reads() -> None:
     """Such as while a sink is down for a day."""
     made = Scene(discovery_interval=7.0)
     for number in range(2_000):

@@ -78,7 +78,9 @@ def test_heartbeats_alone_write_nothing_and_cost_one_turn_a_resync() -> None:
         written = [call for call in calls(story)[len(before) :] if call.startswith(WRITES)]
         assert written == []
         assert turns(story) - began <= 300 / Settings().resync + 1, "30 heartbeats"
-        assert (story.sample("report_timestamp_seconds") or 0) >= clock() - 11, "and the metric knows of the newest one"
+        assert (story.sample("report_timestamp_seconds") or 0) >= clock() - 11, (
+            "and the metric knows of the newest one"
+        )
 
     check(play)
 

@@ -36,7 +36,7 @@ def suspended(monkeypatch: pytest.MonkeyPatch, policy: OnDataLoss, **limits: Any
 
 
 def told(query: PlannedQuery) -> tuple[int | None, int | None]:
-    """Return the lag that the progress shows, and what is unread of the running micro-batch, too"""
+    """Return the lag that the progress shows, and what is unread with the running micro-batch."""
     progress: Any = query.planner._runtime._progress
     return query.planner._shown["lag"], progress.metrics()[UNREAD]
 

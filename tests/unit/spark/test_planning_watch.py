@@ -46,7 +46,7 @@ def read(watch: PlanningWatch, clock: Clock, *batches: tuple[int, float]) -> Non
 
 def patience_of(watch: PlanningWatch, clock: Clock) -> float | None:
     """Return after how many seconds a problem is told, to the second; None for not in a week."""
-    for seconds in (*range(0, 40_000), 604_800):
+    for seconds in (*range(40_000), 604_800):
         clock.now = watch._last + seconds
         if watch.problem() is not None:
             return seconds

@@ -71,9 +71,7 @@ def nothing(skipped: Sequence[SplitRange]) -> None:
 
 def read(log: Log, skip: Skip = lambda _: None) -> list[str]:
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
-    batches = list(
-        read_what_is_left(RANGES, settings, begins=log.begins, read=log.read, skip=skip)
-    )
+    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=log.read, skip=skip))
     assert {tuple(b.schema.names) for b in batches} <= {("value",)}, (
         "columns that only tell the progress"
     )
@@ -132,7 +130,9 @@ def test_an_error_that_a_kept_consumer_still_holds_does_not_count() -> None:
         yield from log.read(ranges, settings)
 
     settings = RangeReaderSettings(cluster="c", config={}, columns=("value",))
-    batches = list(read_what_is_left(RANGES, settings, begins=log.begins, read=once_lost, skip=nothing))
+    batches = list(
+        read_what_is_left(RANGES, settings, begins=log.begins, read=once_lost, skip=nothing)
+    )
     assert sorted(v for b in batches for v in b["value"].to_pylist()) == values(range(6), range(4))
 
 

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.files.file_store import FileStore, everywhere, not_installed, offset_of
+from balanced_source_adapters.files.file_store import (
+    FileStore,
+    everywhere,
+    not_installed,
+    offset_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,8 +4,8 @@ Only the driver lists files: the operator lends no one its disks or roles.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Final
 
 from balanced_source.api import (

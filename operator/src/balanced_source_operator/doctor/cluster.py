@@ -77,9 +77,7 @@ async def check_crd(api: ClusterApi) -> Diagnosis:
     return Diagnosis(check="CRD")
 
 
-def _schema(
-    crd: Mapping[str, Any], *, version: str = BALANCED_SOURCE.version
-) -> Mapping[str, Any]:
+def _schema(crd: Mapping[str, Any], *, version: str = BALANCED_SOURCE.version) -> Mapping[str, Any]:
     for listed in crd["spec"]["versions"]:
         if listed["name"] == version:
             found: Mapping[str, Any] = listed["schema"]["openAPIV3Schema"]

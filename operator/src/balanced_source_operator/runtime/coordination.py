@@ -107,9 +107,7 @@ class Coordination:
         self._log = log.bind(source=source.name, namespace=source.namespace)
         self.coordinator: SourceCoordinator[Any, Any] | None = None
 
-    async def turn(
-        self, desired: Desired, *, roll: Roll = STEADY, has_driver: bool = True
-    ) -> None:
+    async def turn(self, desired: Desired, *, roll: Roll = STEADY, has_driver: bool = True) -> None:
         """Make the coordinator agree with what is desired and what is seen, and do what it says.
 
         Args:

@@ -214,8 +214,7 @@ class LossProblems:
         # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
-        # The last ends of a topic that is gone say how much of it was not read. It has none now, and
-        # others go on.
+        # The last ends of a topic that is gone say how much of it was not read. It has none now.
         self._before = {**self._before, **seen.ends} if gone else seen.ends
 
     def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:

@@ -1,8 +1,8 @@
 """Where logs begin whose next records were deleted before they were read.
 
-With ``onDataLoss: Continue`` tasks pass over these offsets in no time. If they counted, a source that
-was suspended for longer than its topics keep records would show a lag that no reader can read, and
-limits would let it pass over a few of them with each micro-batch.
+With ``onDataLoss: Continue`` tasks pass over these offsets in no time. If they counted, a source
+that was suspended for longer than its topics keep records would show a lag that no reader can read,
+and limits would let it pass over a few of them with each micro-batch.
 """
 
 import time
@@ -72,7 +72,5 @@ class LogStarts:
         except DiscoveryError as error:
             begins = error.answers  # partitions that do not answer have no end either
         self._known[cluster.name] = {
-            s: (ends[s].identity, first)
-            for s, first in begins.items()
-            if first > marks[s].position
+            s: (ends[s].identity, first) for s, first in begins.items() if first > marks[s].position
         }

@@ -144,9 +144,9 @@ OPTIONS: Final = (
         meaning=(
             "As `startingOffsets`. A streaming query with an end is bounded: when everything has"
             " been read, it ends with `trigger(availableNow=True)`, or if"
-            " `balanced_source_spark.stop_when_finished(query)` was called. The end cannot be changed"
-            " while the Spark checkpoint stays."
-            " A batch query reads what there is, and warns if that is less."
+            " `balanced_source_spark.stop_when_finished(query)` was called. The end cannot be"
+            " changed while the Spark checkpoint stays. A batch query reads what there is, and"
+            " warns if that is less."
         ),
     ),
     Option(
