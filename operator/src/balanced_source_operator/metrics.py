@@ -68,8 +68,8 @@ OF_SIGNALS: Final = {
     ),
     "discovery_failing_scopes": "Clusters, or other scopes, whose newest discovery failed.",
     "report_timestamp_seconds": (
-        "Unix time of the driver's newest report; with several hosts, the oldest of these. No series"
-        " before the first, and when everything has been read."
+        "Unix time of the driver's newest report; with several hosts, the oldest of these. No"
+        " series before the first, and when everything has been read."
     ),
     "skipped_records": (
         "Offsets that were deleted before they were read, since the driver has started."

@@ -156,7 +156,7 @@ def _looks(
         time.sleep(interval)
 
 
-def plan(
+def plan(  # noqa: PLR0917 - options of the command line
     file: Annotated[
         Path, typer.Option("-f", "--file", metavar="FILE", help="The new BalancedSource manifest.")
     ],
