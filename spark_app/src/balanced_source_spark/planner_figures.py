@@ -101,12 +101,8 @@ class PlannerFigures(PlannerParts):
         # The only micro-batch of a query is read to the ends that were there when it began.
         if not self._is_single:
             self._lag_watch.planner_looked()
-        now = time.monotonic()
-        # Another epoch is shown at once: a program that has rescaled the query waits for it.
-        is_idle = end.positions == begin.positions and end.epoch == begin.epoch
-        if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
-            return  # an idle query asks a hundred times a second
-        self._shown_at, self._is_shown_idle = now, is_idle
+        if self._is_shown(begin, end):
+            return
         self._tell_idle_readers(begin, end)
         seen = observe(
             begin,
@@ -142,6 +138,19 @@ class PlannerFigures(PlannerParts):
             firsts=firsts,
         )
         self._pass_on(self._noted)
+
+    def _is_shown(self, begin: StreamOffset, end: StreamOffset) -> bool:
+        """Return whether people know already that nothing is read now.
+
+        An idle query asks a hundred times a second.
+        """
+        now = time.monotonic()
+        # Another epoch is shown at once: a program that has rescaled the query waits for it.
+        is_idle = end.positions == begin.positions and end.epoch == begin.epoch
+        if is_idle and self._is_shown_idle and now - self._shown_at < _TELL_IDLE:
+            return True
+        self._shown_at, self._is_shown_idle = now, is_idle
+        return False
 
     def _note_skipped(self) -> None:
         """Tell the connector what tasks have passed over."""

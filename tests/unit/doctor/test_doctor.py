@@ -13,20 +13,17 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.cli import app
 from balanced_source_operator.doctor import Diagnosis, Level, examine, outside
 from balanced_source_operator.doctor.examine import is_healthy
-from balanced_source_operator.doctor.executors import QUOTA
 from balanced_source_operator.doctor.finding import as_text
 from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.kube.rights import NEEDED
 from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
-    BALANCED_SOURCE,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
-    POD,
     SERVICE_ACCOUNT,
 )
 from balanced_source_operator.spec.crd import custom_resource_definition
-from support.builders import source_body
+from support.doctor_scene import DoctorScene
 from support.examined import (
     APACHE,
     CRD,
@@ -34,60 +31,31 @@ from support.examined import (
     OF_FORMER_OPERATORS,
     OF_OPERATORS,
     SPARK,
-    Examined,
     deployment,
 )
-from support.fake_kubernetes import FakeKubernetes
 from support.world import kafka_source
 
 
-class Scene:
-    """A healthy source in a healthy cluster."""
-
-    def __init__(self) -> None:
-        self.server = FakeKubernetes()
-        self.api = Examined(self.server)
-        self.server.add(SERVICE_ACCOUNT, {"metadata": {"namespace": "default", "name": "spark"}})
-        self.body = source_body()
-        self.status: dict[str, Any] = {"observedGeneration": 1}
-
-    async def found(self) -> list[Diagnosis]:
-        self.server.add(BALANCED_SOURCE, self.body)
-        self.server.edit(BALANCED_SOURCE, "default", "orders", {"status": self.status})
-        return [diagnosis async for diagnosis in examine(self.api, "default")]
-
-    async def faults(self) -> list[str]:
-        return [
-            diagnosis.fault for diagnosis in await self.found() if diagnosis.level is Level.ERROR
-        ]
-
-
-@pytest.fixture
-def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setattr(outside, "found_problems", lambda *_: {})
-    return Scene()
-
-
-async def test_a_healthy_cluster_has_no_fault(scene: Scene) -> None:
+async def test_a_healthy_cluster_has_no_fault(scene: DoctorScene) -> None:
     found = await scene.found()
 
     assert {diagnosis.level for diagnosis in found} == {Level.OK}
     assert len(found) > 5
 
 
-async def test_an_api_server_that_does_not_answer(scene: Scene) -> None:
+async def test_an_api_server_that_does_not_answer(scene: DoctorScene) -> None:
     scene.api.is_reachable = False
 
     assert await scene.faults() == ["ApiServerUnreachable"]
 
 
-async def test_a_missing_crd(scene: Scene) -> None:
+async def test_a_missing_crd(scene: DoctorScene) -> None:
     scene.api.answers[CRD] = None
 
     assert await scene.faults() == ["CrdMissing"]
 
 
-async def test_an_older_crd(scene: Scene) -> None:
+async def test_an_older_crd(scene: DoctorScene) -> None:
     crd = copy.deepcopy(custom_resource_definition())
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     del spec["properties"]["suspend"]
@@ -99,7 +67,7 @@ async def test_an_older_crd(scene: Scene) -> None:
     assert "it lacks spec.source.kafka.limits, spec.suspend, and" in fault.message
 
 
-async def test_a_missing_spark_operator(scene: Scene) -> None:
+async def test_a_missing_spark_operator(scene: DoctorScene) -> None:
     scene.api.answers[SPARK] = None
 
     assert await scene.faults() == ["SparkOperatorMissing"]
@@ -111,7 +79,7 @@ async def test_a_missing_spark_operator(scene: Scene) -> None:
     ids=["new", "2.0", "a schema that says nothing"],
 )
 async def test_a_spark_operator_without_pod_templates(
-    scene: Scene, fields: dict[str, Any] | None, faults: list[str]
+    scene: DoctorScene, fields: dict[str, Any] | None, faults: list[str]
 ) -> None:
     """The API server would drop the environment of drivers without a word."""
     driver = {} if fields is None else {"properties": fields}
@@ -124,13 +92,13 @@ async def test_a_spark_operator_without_pod_templates(
     assert await scene.faults() == faults
 
 
-async def test_an_operator_without_pods(scene: Scene) -> None:
+async def test_an_operator_without_pods(scene: DoctorScene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(available=0)]}
 
     assert await scene.faults() == ["OperatorUnavailable"]
 
 
-async def test_an_operator_of_the_first_chart_is_found_by_its_name(scene: Scene) -> None:
+async def test_an_operator_of_the_first_chart_is_found_by_its_name(scene: DoctorScene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": []}
     former = DEPLOYMENTS.replace(OF_OPERATORS, OF_FORMER_OPERATORS)
     scene.api.answers[former] = {"items": [deployment(available=0)]}
@@ -138,7 +106,7 @@ async def test_an_operator_of_the_first_chart_is_found_by_its_name(scene: Scene)
     assert await scene.faults() == ["OperatorUnavailable"]
 
 
-async def test_that_there_is_no_operator_is_said(scene: Scene) -> None:
+async def test_that_there_is_no_operator_is_said(scene: DoctorScene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": []}
     scene.api.answers[DEPLOYMENTS.replace(OF_OPERATORS, OF_FORMER_OPERATORS)] = {"items": []}
     found = await scene.found()
@@ -148,7 +116,7 @@ async def test_that_there_is_no_operator_is_said(scene: Scene) -> None:
     assert not any(one.fault for one in found), "it may run elsewhere"
 
 
-async def test_a_missing_right(scene: Scene) -> None:
+async def test_a_missing_right(scene: DoctorScene) -> None:
     scene.api.forbidden = {"create sparkapplications", "delete sparkapplications", "get secrets"}
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
@@ -161,13 +129,15 @@ async def test_a_missing_right(scene: Scene) -> None:
 @pytest.mark.parametrize(
     "right", [f"{verb} {kind.plural}" for kind, _subresource, verbs in NEEDED for verb in verbs]
 )
-async def test_each_right_that_the_operator_needs_is_checked(scene: Scene, right: str) -> None:
+async def test_each_right_that_the_operator_needs_is_checked(
+    scene: DoctorScene, right: str
+) -> None:
     scene.api.forbidden = {right}
 
     assert await scene.faults() == ["PermissionMissing"]
 
 
-async def test_a_namespace_that_no_selector_matches(scene: Scene) -> None:
+async def test_a_namespace_that_no_selector_matches(scene: DoctorScene) -> None:
     operators = [deployment(name=n, selector=f"balancedsource.io/shard={n}") for n in "ab"]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}
     scene.api.forbidden = {"get secrets"}
@@ -182,7 +152,7 @@ async def test_a_namespace_that_no_selector_matches(scene: Scene) -> None:
     assert "kubectl label namespace default" in fault.remedy
 
 
-async def test_a_namespace_that_no_operator_names(scene: Scene) -> None:
+async def test_a_namespace_that_no_operator_names(scene: DoctorScene) -> None:
     operators = [deployment(name=n, namespaces=f"{n}-1,{n}-2") for n in "ab"]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}
     scene.api.forbidden = {"get secrets"}
@@ -193,7 +163,9 @@ async def test_a_namespace_that_no_operator_names(scene: Scene) -> None:
     assert fault.remedy == "Add default to watchNamespaces of a release."
 
 
-async def test_a_label_is_a_remedy_if_one_of_the_operators_looks_at_labels(scene: Scene) -> None:
+async def test_a_label_is_a_remedy_if_one_of_the_operators_looks_at_labels(
+    scene: DoctorScene,
+) -> None:
     operators = [deployment(name="a", selector="shard=a"), deployment(namespaces="elsewhere")]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
@@ -204,7 +176,7 @@ async def test_a_label_is_a_remedy_if_one_of_the_operators_looks_at_labels(scene
 
 @pytest.mark.parametrize("others", ["elsewhere", "elsewhere,default"])
 async def test_rights_are_checked_only_of_operators_that_serve_the_namespace(
-    scene: Scene, others: str
+    scene: DoctorScene, others: str
 ) -> None:
     operators = [deployment(name="a", namespaces="default"), deployment(namespaces=others)]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}
@@ -215,7 +187,7 @@ async def test_rights_are_checked_only_of_operators_that_serve_the_namespace(
 
 
 @pytest.mark.parametrize("other", ["", "balancedsource.io/shard in (b,c)"])
-async def test_a_namespace_that_one_of_two_operators_serves(scene: Scene, other: str) -> None:
+async def test_a_namespace_that_one_of_two_operators_serves(scene: DoctorScene, other: str) -> None:
     operators = [deployment(name="a", selector="shard=a"), deployment(name="b", selector=other)]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}
     scene.api.labels = {other}
@@ -224,7 +196,7 @@ async def test_a_namespace_that_one_of_two_operators_serves(scene: Scene, other:
 
 
 async def test_an_operator_that_selects_namespaces_must_be_able_to_follow_them(
-    scene: Scene,
+    scene: DoctorScene,
 ) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(selector="shard=a")]}
     scene.api.labels = {"shard=a"}
@@ -234,7 +206,7 @@ async def test_an_operator_that_selects_namespaces_must_be_able_to_follow_them(
     assert (fault.fault, "watch namespaces" in fault.message) == ("PermissionMissing", True)
 
 
-async def test_labels_that_may_not_be_looked_up_are_unknown(scene: Scene) -> None:
+async def test_labels_that_may_not_be_looked_up_are_unknown(scene: DoctorScene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(selector="shard=a")]}
     scene.api.labels = None
     found = await scene.found()
@@ -244,20 +216,20 @@ async def test_labels_that_may_not_be_looked_up_are_unknown(scene: Scene) -> Non
     assert not any(diagnosis.fault for diagnosis in found)
 
 
-async def test_an_operator_that_has_not_seen_the_source(scene: Scene) -> None:
+async def test_an_operator_that_has_not_seen_the_source(scene: DoctorScene) -> None:
     scene.status = {}
 
     assert await scene.faults() == ["OperatorSilent"]
 
 
-async def test_a_spark_operator_that_has_not_seen_the_application(scene: Scene) -> None:
+async def test_a_spark_operator_that_has_not_seen_the_application(scene: DoctorScene) -> None:
     metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
     scene.server.add(KUBEFLOW_APPLICATION, {"metadata": metadata, "spec": {}})
 
     assert await scene.faults() == ["SparkOperatorSilent"]
 
 
-async def test_a_spark_operator_may_take_a_moment(scene: Scene) -> None:
+async def test_a_spark_operator_may_take_a_moment(scene: DoctorScene) -> None:
     """People run the command right after `kubectl apply`."""
     metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
     scene.server.clock = time.time
@@ -269,7 +241,7 @@ async def test_a_spark_operator_may_take_a_moment(scene: Scene) -> None:
     assert not any(each.fault for each in found)
 
 
-async def test_one_of_the_two_spark_operators_is_enough(scene: Scene) -> None:
+async def test_one_of_the_two_spark_operators_is_enough(scene: DoctorScene) -> None:
     scene.body["spec"]["application"]["provider"] = "Apache"
     scene.server.kinds = [APACHE_APPLICATION, *scene.server.kinds]
     scene.api.answers |= {SPARK: None, APACHE: {}}
@@ -278,7 +250,7 @@ async def test_one_of_the_two_spark_operators_is_enough(scene: Scene) -> None:
 
 
 async def test_a_source_whose_spark_operator_is_missing_while_the_other_one_is_there(
-    scene: Scene,
+    scene: DoctorScene,
 ) -> None:
     scene.body["spec"]["application"]["provider"] = "Apache"
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
@@ -288,7 +260,7 @@ async def test_a_source_whose_spark_operator_is_missing_while_the_other_one_is_t
     assert "Install Apache's spark-kubernetes-operator" in fault.remedy
 
 
-async def test_an_application_that_apaches_operator_has_not_seen(scene: Scene) -> None:
+async def test_an_application_that_apaches_operator_has_not_seen(scene: DoctorScene) -> None:
     scene.body["spec"]["application"]["provider"] = "Apache"
     scene.server.kinds = [APACHE_APPLICATION, *scene.server.kinds]
     metadata = {"namespace": "default", "name": "orders-1", "labels": {NAME_LABEL: "orders"}}
@@ -297,62 +269,7 @@ async def test_an_application_that_apaches_operator_has_not_seen(scene: Scene) -
     assert await scene.faults() == ["SparkOperatorSilent"]
 
 
-def with_pods(scene: Scene, *roles: str, phase: str = "Running") -> None:
-    for role in roles:
-        labels = {NAME_LABEL: "orders", "spark-role": role}
-        metadata = {"namespace": "default", "name": f"orders-1-{role}", "labels": labels}
-        scene.server.add(POD, {"metadata": metadata, "status": {"phase": phase}})
-
-
-def with_quota(scene: Scene, used: str) -> None:
-    status = {"hard": {"pods": "2", "cpu": "8"}, "used": {"pods": used, "cpu": "1"}}
-    scene.server.kinds = [QUOTA, *scene.server.kinds]
-    metadata = {"namespace": "default", "name": "team"}
-    scene.server.add(QUOTA, {"metadata": metadata, "status": status})
-
-
-async def test_a_driver_without_executors_and_a_quota_that_is_used_up(scene: Scene) -> None:
-    with_pods(scene, "driver")
-    with_quota(scene, used="2")
-    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
-
-    assert fault.fault == "ExecutorsMissing"
-    assert fault.message == (
-        "driver pod orders-1-driver runs without an executor pod, so nothing is read. ResourceQuota"
-        " team is used up: pods (2 of 2)"
-    )
-    assert fault.remedy.startswith("Raise the quota, or free what it counts. See why executors")
-
-
-async def test_a_driver_without_executors_for_another_reason(scene: Scene) -> None:
-    with_pods(scene, "driver")
-    with_quota(scene, used="1")
-    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
-
-    assert fault.message.endswith("so nothing is read")
-    assert fault.remedy.startswith("See why executors were refused: kubectl logs -n default")
-
-
-async def test_quotas_that_may_not_be_listed_are_said_to_be_unknown(scene: Scene) -> None:
-    with_pods(scene, "driver")
-    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
-
-    assert "Its ResourceQuotas cannot be listed" in fault.message
-
-
-@pytest.mark.parametrize("case", ["executors", "ready", "young", "ended"])
-async def test_executors_that_are_there_or_not_needed_are_no_fault(scene: Scene, case: str) -> None:
-    if case == "ready":
-        scene.status["conditions"] = [{"type": "Ready", "status": "True"}]
-    if case == "young":
-        scene.server.clock = time.time
-    roles = ("driver", "executor") if case == "executors" else ("driver",)
-    with_pods(scene, *roles, phase="Failed" if case == "ended" else "Running")
-
-    assert await scene.faults() == []
-
-
-async def test_missing_objects(scene: Scene) -> None:
+async def test_missing_objects(scene: DoctorScene) -> None:
     scene.server.remove(SERVICE_ACCOUNT, "default", "spark")
     scene.body["spec"]["application"]["imagePullSecrets"] = ["registry"]
     scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [
@@ -362,7 +279,7 @@ async def test_missing_objects(scene: Scene) -> None:
     assert await scene.faults() == ["ServiceAccountMissing", "SecretNotFound", "SecretNotFound"]
 
 
-async def test_a_missing_config_map(scene: Scene) -> None:
+async def test_a_missing_config_map(scene: DoctorScene) -> None:
     kafka = {
         "clustersFrom": {"configMapRef": {"name": "streams"}},
         "subscription": {"streams": ["a"]},
@@ -372,7 +289,7 @@ async def test_a_missing_config_map(scene: Scene) -> None:
     assert await scene.faults() == ["ConfigMapMissing"]
 
 
-async def test_an_invalid_spec_that_the_api_server_accepted(scene: Scene) -> None:
+async def test_an_invalid_spec_that_the_api_server_accepted(scene: DoctorScene) -> None:
     scene.body["spec"]["assignment"] = {"rebalance": {"mode": "Drift", "minInterval": "1s"}}
 
     assert await scene.faults() == ["InvalidSpec"]
@@ -398,7 +315,7 @@ def degraded(reason: str, message: str) -> dict[str, str]:
     ],
 )
 async def test_what_a_condition_says_of_an_object_is_not_said_twice(
-    scene: Scene, message: str, times: int
+    scene: DoctorScene, message: str, times: int
 ) -> None:
     scene.body["spec"]["source"]["kafka"]["clusters"][0]["propertiesFrom"] = [
         {"secretRef": {"name": "kafka"}}
@@ -410,7 +327,7 @@ async def test_what_a_condition_says_of_an_object_is_not_said_twice(
 
 @pytest.mark.parametrize(("scope", "times"), [("main", 1), ("other", 2)])
 async def test_an_unreachable_cluster_that_a_condition_names_is_not_said_twice(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, scope: str, times: int
+    scene: DoctorScene, monkeypatch: pytest.MonkeyPatch, scope: str, times: int
 ) -> None:
     problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.NOT_FOUND)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {scope: problem})
@@ -419,14 +336,14 @@ async def test_an_unreachable_cluster_that_a_condition_names_is_not_said_twice(
     assert await scene.faults() == ["NotFound"] * times
 
 
-async def test_a_spec_that_a_condition_calls_invalid_is_not_said_twice(scene: Scene) -> None:
+async def test_a_spec_that_a_condition_calls_invalid_is_not_said_twice(scene: DoctorScene) -> None:
     scene.body["spec"]["assignment"] = {"rebalance": {"mode": "Drift", "minInterval": "1s"}}
     scene.status["conditions"] = [degraded("InvalidSpec", "minInterval is too short")]
 
     assert await scene.faults() == ["InvalidSpec"]
 
 
-async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> None:
+async def test_conditions_come_with_the_remedy_of_their_reason(scene: DoctorScene) -> None:
     scene.status["conditions"] = [degraded("QuotaExceeded", "quota pods")]
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
@@ -438,7 +355,7 @@ async def test_conditions_come_with_the_remedy_of_their_reason(scene: Scene) -> 
 
 
 async def test_problems_of_discovery_keep_their_reason(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: DoctorScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = RefusedDiscoveryError("topic oders does not exist", reason=Reason.NOT_FOUND)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
@@ -450,7 +367,7 @@ async def test_problems_of_discovery_keep_their_reason(
     ("ready", "faults"), [("True", []), ("False", ["ClusterUnreachable"])], ids=["read", "not read"]
 )
 async def test_a_broker_that_only_pods_can_reach_is_no_fault_of_a_source_that_is_read(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, ready: str, faults: list[str]
+    scene: DoctorScene, monkeypatch: pytest.MonkeyPatch, ready: str, faults: list[str]
 ) -> None:
     problem = TransientDiscoveryError("no answer", reason=Reason.CLUSTER_UNREACHABLE)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
@@ -466,7 +383,7 @@ async def test_a_broker_that_only_pods_can_reach_is_no_fault_of_a_source_that_is
 
 
 async def test_a_discovery_that_works_says_what_was_looked_at(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: DoctorScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(outside, "found_problems", lambda *_: {})
 
@@ -505,7 +422,7 @@ def test_a_look_asks_every_part_once_and_repeats_nothing(
     assert sorted(asked) == ["a", "b"]
 
 
-async def test_a_forbidden_lookup_is_unknown(scene: Scene) -> None:
+async def test_a_forbidden_lookup_is_unknown(scene: DoctorScene) -> None:
     forbidden = RefusedError("forbidden", status=403)
     scene.server.deny(forbidden, kind=SERVICE_ACCOUNT, verbs=["get"])
     scene.api.answers[DEPLOYMENTS] = None
@@ -518,7 +435,7 @@ async def test_a_forbidden_lookup_is_unknown(scene: Scene) -> None:
     assert not any(diagnosis.fault for diagnosis in found)
 
 
-async def test_a_source_that_is_not_there(scene: Scene) -> None:
+async def test_a_source_that_is_not_there(scene: DoctorScene) -> None:
     found = [
         diagnosis async for diagnosis in examine(scene.api, "default", "oders") if diagnosis.fault
     ]
