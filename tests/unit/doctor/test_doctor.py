@@ -366,7 +366,7 @@ async def test_problems_of_discovery_keep_their_reason(
 @pytest.mark.parametrize(
     ("ready", "faults"), [("True", []), ("False", ["ClusterUnreachable"])], ids=["read", "not read"]
 )
-async def test_a_broker_that_only_pods_can_reach_is_no_fault_of_a_source_that_is_read(
+async def test_a_source_that_is_read_has_no_fault_if_only_pods_reach_its_broker(
     scene: DoctorScene, monkeypatch: pytest.MonkeyPatch, ready: str, faults: list[str]
 ) -> None:
     problem = TransientDiscoveryError("no answer", reason=Reason.CLUSTER_UNREACHABLE)

@@ -100,7 +100,7 @@ class Bucket:
         return File(1, path, 100)
 
 
-def test_many_files_are_looked_at_side_by_side_and_each_once() -> None:
+def test_looks_at_many_files_run_side_by_side_once_for_each() -> None:
     """A request to an object store takes ten milliseconds, and a backlog has thousands of files."""
     bucket, identity = Bucket(64), File(1, "", 100).identity
     settings = FilesSource(paths=("/",), kind_of_file=Format.TEXT).reader_settings()
