@@ -30,10 +30,10 @@ from balanced_source_spark.files.options import FileReadOptions
 _KEY = ("files", "lost")
 
 _FEW: Final = 4
-"""Files that are looked at one after the other: threads would cost more."""
+"""So many files are checked in turn: threads would cost more."""
 
 _LOOKS: Final = 32
-"""Files that are looked at side by side."""
+"""Files that are checked side by side."""
 
 _KEPT: Final = 10_000
 """Skipped blocks that are remembered, so that each counts once."""
