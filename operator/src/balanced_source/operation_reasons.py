@@ -259,8 +259,8 @@ QUERY_STALLED: Final = (
     "QueryStalled",
     ReasonKind.OPERATION,
     (
-        "Spark has begun no micro-batch for five minutes, or for three times as long as one of"
-        " this size has ever taken:"
+        "Spark has begun no micro-batch for five minutes, or for three times as long as is"
+        " usual for one of its size:"
         " nothing new is read, although the driver reports."
     ),
     "See the driver's log. If it hangs, delete its pod: another one continues from the checkpoint.",

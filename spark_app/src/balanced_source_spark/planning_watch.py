@@ -1,6 +1,7 @@
 """Whether Spark still plans micro-batches: a query that hangs reports on, and reads nothing."""
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -17,20 +18,22 @@ USUAL: Final = 3.0
 """A pause may be so many times as long as is usual: triggers and sinks differ."""
 
 KNOWN_FROM: Final = 3
-"""Calls after which pauses without records are known: of a trigger of an hour, the first two say
-nothing."""
+"""Calls, and micro-batches, after which pauses are known: of a trigger of an hour, the first two
+say nothing."""
 
-FIXED: Final = 1000
-"""Records that take as long as what each micro-batch costs. So many are added to those that are
-read, or the pace of a micro-batch with one record would excuse any other one."""
+RECENT: Final = 200
+"""Pauses that are remembered: one micro-batch in a hundred may take long, such as one that compacts
+a table, but hours of catching up are forgotten after a while."""
+
+SHORT: Final = 1.0
+"""A pause without records of fewer seconds is one of an idle query, which asks all the time."""
 
 
 class PlanningWatch:
     """Watches one query. Used under the lock of its host.
 
-    A micro-batch may take as long as its records do at the slowest pace so far: one that catches up
-    may read for hours, and the next one hangs after minutes. How long the first one takes is not
-    known at all.
+    A micro-batch may take as long as any of the recent ones, or as its records do at the mean pace
+    of these: one that catches up may read for hours. How long the first ones take is not known.
 
     Args:
         clock: seconds, never set back.
@@ -40,18 +43,15 @@ class PlanningWatch:
         self._clock = clock
         self._calls = 0
         self._last = clock()
-        self._longest = 0.0
-        self._pace: float | None = None
+        self._has_read = False
         self._running: int | None = None
+        self._pauses: deque[float] = deque(maxlen=RECENT)
+        self._batches: deque[tuple[float, int]] = deque(maxlen=RECENT)
 
     def called(self) -> None:
         """Note that Spark has asked for the next micro-batch, so that the last one has ended."""
         now = self._clock()
-        pause = now - self._last
-        if self._running is not None:
-            self._pace = max(self._pace or 0.0, pause / (self._running + FIXED))
-        elif self._calls:
-            self._longest = max(self._longest, pause)
+        self._learn(now - self._last)
         self._running, self._last = None, now
         self._calls += 1
 
@@ -69,23 +69,30 @@ class PlanningWatch:
         if patience is None or self._clock() - self._last < patience:
             return None
         message = (
-            f"Spark has begun no micro-batch for {patience:.0f} s, longer than {self._usual()}, so"
-            " nothing new is read: a micro-batch hangs, such as in a sink that does not answer or"
-            " without free executors, or the driver's JVM stands still. See the driver's log, and"
-            " its page of running tasks. If it hangs, delete the driver's pod: the next one"
-            " continues from the checkpoint"
+            f"Spark has begun no micro-batch for {patience:.0f} s, {USUAL:.0f} times as long as is"
+            " usual, so nothing new is read: a micro-batch hangs, such as in a sink that does not"
+            " answer or without free executors, or the driver's JVM stands still. See the driver's"
+            " log, and its page of running tasks. If it hangs, delete the driver's pod: the next"
+            " one continues from the checkpoint"
         )
         return Problem(reason=Reason.QUERY_STALLED, message=message)
 
+    def _learn(self, pause: float) -> None:
+        if self._running is None:
+            if self._calls and pause >= SHORT:
+                self._pauses.append(pause)
+        elif not self._has_read:
+            self._has_read = True  # executors and workers started meanwhile
+        else:
+            self._pauses.append(pause)
+            self._batches.append((pause, self._running))
+
     def _patience(self) -> float | None:
         """Return the seconds after which a pause is not usual any more; None while not known."""
+        longest = max(self._pauses, default=0.0)
         if self._running is None:
-            return max(PATIENCE, USUAL * self._longest) if self._calls >= KNOWN_FROM else None
-        if self._pace is None:
+            return max(PATIENCE, USUAL * longest) if self._calls >= KNOWN_FROM else None
+        if len(self._batches) < KNOWN_FROM:
             return None
-        return max(PATIENCE, USUAL * max(self._longest, self._pace * (self._running + FIXED)))
-
-    def _usual(self) -> str:
-        if self._running is None:
-            return "any pause before"
-        return "a micro-batch of this size has ever taken"
+        seconds, records = map(sum, zip(*self._batches, strict=True))
+        return max(PATIENCE, USUAL * max(longest, seconds / max(1, records) * self._running))

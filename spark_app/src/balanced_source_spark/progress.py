@@ -65,10 +65,18 @@ def stop_when_finished(query: StreamingQuery, stop: Callable[[], None] | None = 
         stop: ends it; `query.stop` if None.
     """
     listener = StopWhenFinished(stop or query.stop, query_id=str(query.id))
-    SparkSession.active().streams.addListener(listener)
+    _session_of(query).streams.addListener(listener)
     # Its last micro-batch may have ended before anyone listened.
     if (last := query.lastProgress) is not None:
         listener.look(last)
+
+
+def _session_of(query: StreamingQuery) -> SparkSession:
+    """Return the session that the query belongs to: others do not hear of its progress."""
+    session, started = SparkSession.active(), getattr(query, "_jsq", None)
+    if started is None:
+        return session  # of Spark Connect, which has one
+    return SparkSession(session.sparkContext, started.sparkSession())
 
 
 class ProgressLogger(StreamingQueryListener):

@@ -174,6 +174,26 @@ def test_a_file_that_changes_before_it_is_read_is_read_as_it_is_now(
     assert scene.problems == []
 
 
+@pytest.mark.parametrize("policy", list(OnFileLoss))
+def test_a_file_that_changes_when_a_part_of_it_was_read_is_a_conflict(policy: OnFileLoss) -> None:
+    """Its new blocks would be read beside those that were read of the old one."""
+    scene = Scene(discovery_interval=7.0, late=10.0, split_bytes=100, on_loss=policy)
+    scene.write("old", 1, 250)
+    scene.write("new", 100, 50)
+    scene.look()
+    enumerator: Any = scene.coordinator.enumerator
+    read = {s: split for s, split in enumerator.state.pending.items() if s[2] != 0}
+    enumerator.state = replace(enumerator.state, pending=read)
+    before = scene.files["old"]
+
+    scene.write("old", 200, 300)
+    scene.look()
+
+    of_old = {split.file for s, split in scene.state.pending.items() if s[1] == "/in/old"}
+    assert of_old == {before}
+    assert scene.problems != [], "it is said, whatever the policy"
+
+
 def test_the_state_stays_small_while_files_come_and_no_one_reads() -> None:
     """Such as while a sink is down for a day."""
     made = Scene(discovery_interval=7.0)

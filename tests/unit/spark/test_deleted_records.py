@@ -155,6 +155,7 @@ def test_only_partitions_with_something_to_read_are_asked_and_not_each_time() ->
 
     assert cluster.firsts({A: 100, B: 100}) == {}
     assert cluster.asked == []
+    cluster.now += FRESH
     assert cluster.firsts({A: 5, B: 100}) == {A: 50}
     cluster.begins_at[A] = 60
     assert cluster.firsts({A: 5, B: 5}) == {A: 50}

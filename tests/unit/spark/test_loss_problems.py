@@ -9,6 +9,7 @@ from balanced_source.api import IDENTITY, STOP, Problem, ProblemKey
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FatalProblemError
+from balanced_source.host import SplitRange
 from balanced_source.host.ends import Look
 from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
 
@@ -94,6 +95,25 @@ def test_a_loss_that_lasts_does_not_hide_how_much_another_topic_loses() -> None:
     assert "partition 0 from offset 500 to 519" in query.problems["recreated", "c", "t"].message
 
 
+def test_what_tasks_tell_of_a_deleted_topic_is_not_counted_twice() -> None:
+    query = Query()
+    query.note(CONTINUE, deleted={A: 9, B: 9})
+    assert query.counter.total == 4 + 2
+
+    query.counter.note_skipped([SplitRange(split_id=A, start=5, end=9)])
+    assert query.counter.total == 4 + 2
+
+
+def test_what_is_deleted_of_a_recreated_topic_counts_from_its_beginning() -> None:
+    query = Query()
+    query.note(CONTINUE, ends={A: 900, B: 7})
+    query.note(CONTINUE, recreated=frozenset({A}))
+    assert query.counter.total == 895
+
+    query.counter.note_skipped([SplitRange(split_id=A, start=0, end=50)])
+    assert query.counter.total == 895 + 50
+
+
 @pytest.mark.parametrize("kind", LOST)
 def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
     """With consent it stays, as the record of what is missing."""
@@ -114,7 +134,7 @@ def test_a_problem_without_consent_ends_with_its_cause(kind: str) -> None:
     ("kind", "skipped", "words"),
     [
         ("recreated", 8, "partition 0 from offset 7 to 10; partition 0 from offset 5 to 8"),
-        ("deleted", 6, "partition 0 from offset 7 to 8; partition 0 from offset 5 to 8"),
+        ("deleted", 4, "partition 0 from offset 7 to 8; partition 0 from offset 5 to 8"),
         ("truncated", 0, "partition 0 from offset 2 to 6; partition 0 from offset 2 to 4"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.reasons import Reason
 from balanced_source_spark.host_runtime import HostRuntime
-from balanced_source_spark.planning_watch import PATIENCE, PlanningWatch
+from balanced_source_spark.planning_watch import PATIENCE, RECENT, PlanningWatch
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
@@ -73,7 +73,7 @@ def test_a_pause_is_a_problem_when_it_is_much_longer_than_usual(
     assert problem is not None
     assert problem.reason == Reason.QUERY_STALLED
     assert problem.message.startswith(
-        f"Spark has begun no micro-batch for {patience:.0f} s, longer than any pause before"
+        f"Spark has begun no micro-batch for {patience:.0f} s, 3 times as long as is usual"
     )
     clock.pass_(100)
     assert watch.problem() == problem, "what says nothing new wakes no one"
@@ -106,39 +106,52 @@ def test_a_micro_batch_that_catches_up_may_take_as_long_as_its_records_do() -> N
     clock.pass_(1_200)
     assert watch.problem() is None, "ten records in half a second are a slow pace"
 
-    watch.called()
-    watch.planned(10)
-    assert patience_of(watch, clock) == PATIENCE
 
-
-def test_hours_of_catching_up_do_not_excuse_a_small_micro_batch_that_hangs() -> None:
+def test_hours_of_catching_up_are_forgotten() -> None:
     watch, clock = watched([0.01] * 100)
-    read(watch, clock, (10**9, 7_200.0), (1_000, 1.0))
+    read(watch, clock, (1_000, 1.0), (10**9, 7_200.0), *[(1_000, 1.0)] * (RECENT - 1))
     watch.planned(1_000)
-    clock.pass_(PATIENCE)
-    problem = watch.problem()
+    assert patience_of(watch, clock) == 3 * 7_200
 
-    assert problem is not None
-    assert "longer than a micro-batch of this size has ever taken" in problem.message
+    clock.now = watch._last + 1
+    watch.called()
+    watch.planned(1_000)
+    assert patience_of(watch, clock) == PATIENCE
 
 
 def test_a_micro_batch_that_is_slow_now_and_then_is_usual() -> None:
     """Such as one in a hundred that compacts a table."""
     watch, clock = watched([0.01] * 3)
-    read(watch, clock, (1_000, 1_200.0), *[(1_000, 1.0)] * 99)
+    read(watch, clock, (1_000, 1.0), (1_000, 1_200.0), *[(1_000, 1.0)] * 99)
     watch.planned(1_000)
 
     assert patience_of(watch, clock) == 3 * 1_200
 
 
-def test_what_is_replayed_is_a_micro_batch_too() -> None:
-    """Spark asks for its partitions first."""
+def test_a_trigger_of_an_hour_with_records_each_time() -> None:
+    """Its first pause is shorter: Spark begins micro-batches at the full hour."""
     clock = Clock()
     watch = PlanningWatch(clock)
-    read(watch, clock, (1_000, 200.0))
+    watch.called()
+    read(watch, clock, (1_000, 600.0), *[(1_000, 3_600.0)] * 2)
     watch.planned(1_000)
+    assert patience_of(watch, clock) is None
 
-    assert patience_of(watch, clock) == 3 * 200
+    clock.now = watch._last + 3_600
+    watch.called()
+    watch.planned(1_000)
+    assert patience_of(watch, clock) == 3 * 3_600
+
+
+@pytest.mark.parametrize("first", [60.0, 3_000.0])
+def test_the_first_micro_batch_of_a_process_says_nothing(first: float) -> None:
+    """Executors start meanwhile. What is replayed is a micro-batch too, and comes before a call."""
+    clock = Clock()
+    watch = PlanningWatch(clock)
+    read(watch, clock, (100, first), *[(100_000, 2.0)] * 3)
+    watch.planned(1_000_000)
+
+    assert patience_of(watch, clock) == PATIENCE
 
 
 def test_a_host_reports_that_its_query_stands_still(monkeypatch: pytest.MonkeyPatch) -> None:

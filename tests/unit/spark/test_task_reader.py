@@ -58,7 +58,9 @@ class Scene:
         self.settings.append(settings)
         yield from ranges
 
-    def _left(self, ranges: Any, settings: Any, *, begins: Any, read: Any) -> Iterator[Any]:
+    def _left(
+        self, ranges: Any, settings: Any, *, begins: Any, read: Any, skip: Any
+    ) -> Iterator[Any]:
         self.skipping.append(begins)
         yield from read(ranges, settings)
 

@@ -278,15 +278,15 @@ class KafkaAdmin:
             for s, (question, found) in self._cuts.get(cluster.name, {}).items()
             if asked.get(s) == question
         }
+        found = known
         try:
-            found = known | self._found(cluster, {s: q for s, q in asked.items() if s not in known})
+            found |= self._found(cluster, {s: q for s, q in asked.items() if s not in known})
         except KafkaException as error:
             log.warning(
                 "cannot check logs now; trying again",
                 cluster=cluster.name,
                 error=error.args[0].name(),
             )
-            return {}
         self._cuts[cluster.name] = {
             s: (asked[s], answer) for s, answer in found.items() if answer.cut is not None
         }

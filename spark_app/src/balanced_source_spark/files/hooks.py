@@ -150,17 +150,22 @@ class FilesHooks(PlannerHooks):
         """Look whether files are still those that were listed, each once for all of its blocks."""
         files = {s: file_of(str(s[1]), identity) for s, identity in identities.items()}
         now = self._as_they_are(sorted({file.path for file in files.values()}))
+        failures: list[OSError] = []
         for split_id, file in files.items():
-            self._judge(split_id, file, now[file.path])
+            match now[file.path]:
+                case OSError() as failure:
+                    failures.append(failure)
+                case found:
+                    self._judge(split_id, file, found)
+        # Last: what was answered is known, or a few failures would keep thousands waiting.
+        if failures:
+            raise TransientDiscoveryError(str(failures[0]), scope="files") from failures[0]
 
-    def _as_they_are(self, paths: Sequence[str]) -> Mapping[str, File | None]:
+    def _as_they_are(self, paths: Sequence[str]) -> Mapping[str, File | OSError | None]:
         """Return files as the store has them now; None for those that are gone.
 
         Side by side, as far as it pays: a request to an object store takes some ten milliseconds,
         and one micro-batch may begin thousands of files.
-
-        Raises:
-            TransientDiscoveryError: the store does not answer, or refuses.
         """
         if not paths:
             return {}
@@ -205,11 +210,10 @@ class FilesHooks(PlannerHooks):
         return OnFileLoss.FAIL if settings is None else settings.on_loss
 
 
-def _stat(store: FileStore, path: str) -> File | None:
+def _stat(store: FileStore, path: str) -> File | OSError | None:
     try:
         return store.stat(path)
     except OSError as error:
-        raise TransientDiscoveryError(
-            f"cannot look at {path}: {text_of(error)}. Check the store and its credentials",
-            scope="files",
-        ) from error
+        return OSError(
+            f"cannot look at {path}: {text_of(error)}. Check the store and its credentials"
+        )

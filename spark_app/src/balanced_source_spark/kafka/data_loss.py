@@ -72,9 +72,23 @@ class LossCounter:
         """Offsets that were planned and of which no one knows whether they were skipped."""
         return sum(end - start for start, end in self._uncounted.values())
 
-    def add(self, offsets: int) -> None:
-        """Count offsets that no micro-batch will ever have."""
-        self._counter.total += offsets
+    def note_gone(self, cluster: str, topic: str, gaps: Iterable[Gap], *, is_other: bool) -> None:
+        """Count offsets of a topic that is gone.
+
+        Args:
+            cluster: its name.
+            topic: its name.
+            gaps: what is gone. Tasks may tell of the same, if it was planned.
+            is_other: whether another topic has the name now, whose offsets begin again.
+        """
+        for gap in gaps:
+            split_id, end = (
+                (cluster, topic, gap.partition),
+                gap.start if gap.end is None else gap.end,
+            )
+            self._counter.note({split_id: (gap.start, end)}, {split_id: end})
+            if is_other:
+                self._counter.forget(split_id)
 
     def note_skipped(self, ranges: Iterable[SplitRange]) -> None:
         """Tasks have passed over what was deleted after it was planned."""
@@ -238,7 +252,7 @@ class LossProblems:
         self._problems.set_problem(key, problem)
         # Where a log was cut the records that are there now are read: nothing is skipped.
         if known.policy is OnDataLoss.CONTINUE and kind != "truncated":
-            self._losses.add(sum(gap.size for gap in gaps))
+            self._losses.note_gone(cluster, topic, gaps, is_other=kind == "recreated")
 
 
 def _add(ranges: _Ranges, split_id: SplitId, start: int, end: int) -> None:

@@ -63,10 +63,11 @@ class LogStarts:
         marks: Mapping[SplitId, Mark],
         now: float,
     ) -> None:
+        # Also if there is nothing to ask: an idle query looks many times a second.
+        self._asked[cluster.name] = now
         behind = [s for s, a in ends.items() if s in marks and marks[s].position < a.end]
         if not behind:
             return
-        self._asked[cluster.name] = now
         try:
             begins: Mapping[SplitId, int] = self._begins(cluster, behind)
         except DiscoveryError as error:

@@ -222,6 +222,24 @@ class FilesSource(PagedPullSource[BlockSplit], SupportsSwitchFrom):
             return Conflict(split_ids=blocks_of, refusal=_changed(sorted(changed)))
         return Conflict(split_ids=blocks_of, loss=_changes_left_out(len(changed)))
 
+    def replaced(
+        self, pending: Mapping[SplitId, BlockSplit], again: Mapping[SplitId, Mapping[str, Json]]
+    ) -> frozenset[SplitId]:
+        paths = {
+            str(s[1]) for s, known in again.items() if is_other(pending[s].attributes(), known)
+        }
+        blocks_of: dict[str, list[BlockSplit]] = {path: [] for path in paths}
+        for split in pending.values() if paths else ():
+            if split.file.path in paths:
+                blocks_of[split.file.path].append(split)
+        # A file of which a part was read, or is with a reader, is a conflict: it stays what it was.
+        return frozenset(
+            split.split_id
+            for blocks in blocks_of.values()
+            if sum(split.stop - split.offset for split in blocks) == blocks[0].file.size
+            for split in blocks
+        )
+
     def _other_blocks(
         self, listed: Mapping[SplitId, BlockSplit], held: Mapping[SplitId, Mapping[str, Json]]
     ) -> Conflict | None:

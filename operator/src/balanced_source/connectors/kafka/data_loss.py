@@ -88,6 +88,10 @@ class SkipCounter:
         self.total += sum(gap.size for gap in fresh)
         return fresh
 
+    def forget(self, split_id: SplitId) -> None:
+        """Forget what was counted of a partition: its offsets begin again, in another topic."""
+        self._upto.pop(split_id, None)
+
 
 def listed(gaps: list[Gap]) -> str:
     """Returns the gaps in words, the first `LISTED` one by one; empty ones are left out."""

@@ -90,6 +90,7 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         if result.refusal:
             self._refused(result.refusal)
             return
+        self._replace(result)
         conflict = self._conflict({split.split_id: split for split in result.splits})
         if conflict is not None and conflict.refusal:
             self._refused(conflict.refusal)
@@ -109,12 +110,13 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
 
     def _conflict(self, listed: Mapping[SplitId, SplitT]) -> Conflict | None:
         """Return which listed splits are of what changed since it was read; None if none is."""
-        owned = self.context.current_assignments()
+        owned, pending = self.context.current_assignments(), self.state.pending
         held = {s: self.context.assigned_attributes(s) for s in listed if s in owned}
+        held |= {s: pending[s].attributes() for s in listed if s in pending and s not in held}
         return self.source.conflict(listed, held) if held else None
 
     def _take(self, page: Page[SplitT]) -> None:
-        owned, pending = self.context.current_assignments(), self._unchanged(page)
+        owned, pending = self.context.current_assignments(), self.state.pending
         new = {
             s.split_id: s
             for s in page.splits
@@ -130,22 +132,20 @@ class PagingSplitEnumerator(PullingSplitEnumerator[SplitT], Generic[SplitT]):
         # Of this process: a state that is read back does not say whether there is more.
         self.is_complete = not page.has_more
         # An unchanged state is not stored again, so an idle source writes nothing.
-        is_same = pending is self.state.pending
-        if new or is_over or page.cursor != self.state.cursor or not is_same:
+        if new or is_over or page.cursor != self.state.cursor:
             ordered = in_order({**pending, **new}, self.source) if new else pending
             self.state = replace(self.state, pending=ordered, cursor=page.cursor, is_listed=is_over)
 
-    def _unchanged(self, page: Page[SplitT]) -> Mapping[SplitId, SplitT]:
-        """Return the pending splits without those of what was changed before any of it was read.
+    def _replace(self, page: Page[SplitT]) -> None:
+        """Drop the pending splits of what was changed before any of it was read.
 
         It is read as it is now. Splits of both versions beside each other would be read in part.
         """
         pending = self.state.pending
         again = {s.split_id: s.attributes() for s in page.splits if s.split_id in pending}
-        changed = self.source.conflict(pending, again) if again else None
-        if changed is None:
-            return pending
-        return {s: split for s, split in pending.items() if s not in changed.split_ids}
+        if again and (gone := self.source.replaced(pending, again)):
+            kept = {s: split for s, split in pending.items() if s not in gone}
+            self.state = replace(self.state, pending=kept)
 
     def _refused(self, why: str) -> None:
         error = RefusedDiscoveryError(why, scope=self.scope, reason=Reason.SPLITS_LOST)
@@ -216,9 +216,22 @@ class PagedPullSource(PullSource[SplitT], Generic[SplitT]):
 
         Args:
             listed: all splits of a page.
-            held: attributes of those whose ids are assigned already.
+            held: attributes of those whose ids are assigned, or pending, already.
         """
         return None
+
+    def replaced(
+        self, pending: Mapping[SplitId, SplitT], again: Mapping[SplitId, Mapping[str, Json]]
+    ) -> frozenset[SplitId]:
+        """Return the pending splits of what was changed before any of it was read.
+
+        They are dropped, and the splits of a page take their place.
+
+        Args:
+            pending: all splits that no reader has yet.
+            again: attributes of those of a page whose ids are pending.
+        """
+        return frozenset()
 
     @property
     def boundedness(self) -> Boundedness:
