@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from balanced_source.connectors.files import Cursor, File, take
 from balanced_source.connectors.files import cursor as module
-from balanced_source.connectors.files.cursor import Counter, Extent, Seen
+from balanced_source.connectors.files.counting import Counter
+from balanced_source.connectors.files.cursor import Extent, Seen
 from balanced_source.connectors.files.sifting import Nearest
 from balanced_source.errors import CorruptDocumentError
 
@@ -238,6 +239,80 @@ def test_deleted_files_are_no_late_ones() -> None:
     assert cursor.late == 0
 
 
+def test_files_that_come_back_as_they_were_are_no_late_ones() -> None:
+    """A volume is not mounted for a while: its folder is there, and empty."""
+    files = [file(f"{at}", at) for at in range(100)]
+    _, cursor = taken_all(Cursor(), files)
+
+    for shown in ([], files, files[30:], files[60:], files[30:], files, [], [], files):
+        found, cursor = taken_all(cursor, shown)
+        assert (found, cursor.late) == ([], 0)
+
+    assert cursor.lost == {}
+    _, cursor = taken_all(cursor, [*files, file("late", 1)])
+    assert cursor.late == 1
+
+
+@pytest.mark.parametrize(
+    "comes", [file("0", 1), file("0", 0, size=2), file("other", 0)], ids=["time", "size", "name"]
+)
+def test_a_file_that_comes_in_place_of_a_deleted_one_is_late(comes: File) -> None:
+    """Retention deletes files, which are not expected back. Others are told from them."""
+    files = [file(f"{at}", at) for at in range(100)]
+    _, cursor = taken_all(Cursor(), files)
+    _, cursor = taken_all(cursor, files[60:])
+
+    _, cursor = taken_all(cursor, [comes, *files[60:]])
+
+    assert cursor.late == 1
+
+
+def test_a_state_of_a_build_that_counted_in_another_way_is_taken_over() -> None:
+    """Its counters tell nothing, so the first whole listing counts files and judges none."""
+    files = [file(f"{at}", at) for at in range(100)]
+    _, cursor = taken_all(Cursor(), files)
+    data = cursor.to_json()
+    data["before"] = data.pop("counters")
+    former = Cursor.from_json(data)
+    part = take(former, files[90:], limit=9, late=LATE, ends=False, extent=Extent.NAMED).cursor
+    assert after(part).before is None
+
+    _, counted = taken_all(after(part), [*files, file("unnoticed", 1)])
+    _, found = taken_all(counted, [*files, file("unnoticed", 1), file("late", 1)])
+
+    assert (counted.late, found.late) == (0, 1)
+
+
+Away = st.lists(st.sampled_from(range(40)), max_size=40, unique=True)
+
+
+@settings(max_examples=100, deadline=None)
+@given(listings=st.lists(Away, max_size=4), late=st.integers(0, 3), more=st.integers(0, 30))
+def test_whatever_was_away_only_late_files_count(
+    listings: list[list[int]], late: int, more: int
+) -> None:
+    """Each listing lacks more files than the one before; then all are there again.
+
+    The horizon moves meanwhile.
+    """
+    there = [file(f"first-{at}", at) for at in range(40)]
+    _, cursor = taken_all(Cursor(), there)
+    away, newer = set[int](), list[File]()
+    for number, lacks in enumerate(listings):
+        away |= set(lacks)
+        newer.append(file(f"newer-{number}", 40 + number * more))
+        _, cursor = taken_all(
+            cursor, [*(one for at, one in enumerate(there) if at not in away), *newer]
+        )
+    assert cursor.late == 0
+
+    came = [file(f"late-{number}", 1) for number in range(late)]
+    _, cursor = taken_all(cursor, [*there, *newer, *came])
+
+    assert (cursor.late > 0) == bool(came)
+    assert cursor.late <= late + len(away)
+
+
 def test_the_window_is_bounded_and_the_rest_is_still_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WINDOW", 10)
     files = [file(f"{name:03}", 5) for name in range(50)]
@@ -271,6 +346,8 @@ def test_equal_cursors_give_equal_documents() -> None:
     counters = {3: Counter(1, 4), 2: Counter(2, 8)}
     one = Cursor(window=seen, before=counters)
     other = Cursor(window=dict(reversed(seen.items())), before=dict(reversed(counters.items())))
+    lost = {3: (Counter(1, 4), Counter(1, 2)), 2: (Counter(2, 8),)}
+    one, other = replace(one, lost=lost), replace(other, lost=dict(reversed(lost.items())))
 
     assert json.dumps(one.to_json()) == json.dumps(other.to_json())
     assert after(one) == one
@@ -292,7 +369,8 @@ def test_a_long_listing_keeps_only_the_first_files() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [{}, {"horizon": 3}, [], "x", {"horizon": [1, "a"], "window": [[1, "!"]]}]
+    "damage",
+    [{}, {"horizon": 3}, [], "x", {"horizon": [1, "a"], "window": [[1, "!"]]}, {"lost": [[1]]}],
 )
 def test_a_damaged_cursor_is_refused(damage: object) -> None:
     with pytest.raises(CorruptDocumentError):

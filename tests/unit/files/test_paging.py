@@ -113,6 +113,23 @@ def test_the_next_page_waits_until_few_blocks_are_left(monkeypatch: pytest.Monke
     assert not made.state.is_listed
 
 
+def test_files_of_many_blocks_fill_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a page of huge files would be millions of blocks, all in the state."""
+    monkeypatch.setattr(module, "PAGE", 10)
+    made = Scene(split_bytes=100)
+    for number, size in enumerate([2500, 400, 0, 400, 100, 400, 9]):
+        made.write(f"{number}", number, size=size)
+
+    shown = []
+    for _ in range(4):
+        before = len(made.pending)
+        made.look()
+        shown.append(len(made.pending) - before)
+
+    assert shown == [25, 9, 5, 0], "a whole file at least; an empty one counts for one"
+    assert made.state.is_listed
+
+
 def test_a_source_that_ends_is_listed_after_its_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PAGE", 2)
     made = Scene()

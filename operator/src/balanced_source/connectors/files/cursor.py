@@ -10,7 +10,7 @@ horizon:
 
 The horizon follows the newest taken file at a distance of `late` seconds, or less if the window is
 full. What appears before it is too late: it cannot be told from a file that was read. Counters of
-the files there, by `BUCKETS` parts of the names, tell that it happened, so that the policy decides.
+the files there (module `counting`) tell that it happened, so that the policy decides.
 
 A listing may leave out files at or before the horizon, which is cheaper: those up to the *floor*
 where names grow with time, or all that the listing before has shown already. Then nothing is known
@@ -19,22 +19,21 @@ about late files until the next whole one.
 
 import base64
 import enum
-import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate, takewhile
 from typing import Any, Final, NamedTuple, Self
 
+from balanced_source.connectors.files import counting
+from balanced_source.connectors.files.counting import Compared, Counter, compare, count, digest
 from balanced_source.connectors.files.sifting import Nearest
 from balanced_source.connectors.files.split import File
 from balanced_source.errors import CorruptDocumentError
 
 WINDOW: Final = 8192
 """Files in the window at most."""
-
-BUCKETS: Final = 256
-"""Counters of files before the horizon."""
 
 SPARE: Final = 16
 """Pages of new files that one listing may provide."""
@@ -69,16 +68,6 @@ class Extent(enum.Enum):
     """Some that a notification has named. Others may be there, so the horizon stays."""
 
 
-class Counter(NamedTuple):
-    """The files of one bucket: how many, and the exclusive or of their hashes."""
-
-    files: int = 0
-    digest: int = 0
-
-
-_NONE: Final = Counter()
-
-
 class Seen(NamedTuple):
     """A file in the window: when it was changed, and a hash of its state."""
 
@@ -94,7 +83,9 @@ class Cursor:
         horizon: key up to which everything was taken.
         newest: time of the newest file that was taken.
         window: hash of the path → the file; those behind the horizon that were taken.
-        before: bucket → files at or before the horizon, as the last listing found them.
+        before: bucket → files at or before the horizon, as the last listing found them; None: not
+            known, in a state of a build that counted in another way.
+        lost: bucket → files at or before the horizon that listings do not show any more.
         until: time of the newest file of the first listing, for a source that ends; None: it takes
             what comes.
         late: files that came too late, so far, at least.
@@ -107,7 +98,8 @@ class Cursor:
     horizon: Key = START
     newest: int = START.modified
     window: Mapping[int, Seen] = field(default_factory=dict)
-    before: Mapping[int, Counter] = field(default_factory=dict)
+    before: Mapping[int, Counter] | None = field(default_factory=dict)
+    lost: Mapping[int, tuple[Counter, ...]] = field(default_factory=dict)
     until: int | None = None
     late: int = 0
     changed: int = 0
@@ -120,12 +112,13 @@ class Cursor:
             "horizon": list(self.horizon),
             "newest": self.newest,
             "window": _window_json(self.window),
-            "before": [[b, c.files, c.digest] for b, c in sorted(self.before.items())],
+            "counters": None if self.before is None else counting.to_json(self.before),
             "until": self.until,
             "late": self.late,
             "changed": self.changed,
             "floor": self.floor,
             "partial": self.partial,
+            **({"lost": counting.losses_to_json(self.lost)} if self.lost else {}),
         }
 
     @classmethod
@@ -143,16 +136,15 @@ class Cursor:
                 horizon=Key(int(modified), str(path)),
                 newest=int(data["newest"]),
                 window=_window_from_json(data["window"]),
-                before={
-                    int(b): Counter(int(count), int(digest)) for b, count, digest in data["before"]
-                },
+                before=_counters_from_json(data.get("counters")),
+                lost=counting.losses_from_json(data.get("lost", ())),
                 until=None if data["until"] is None else int(data["until"]),
                 late=int(data["late"]),
                 changed=int(data["changed"]),
                 floor=str(data["floor"]),
                 partial=int(data["partial"]),
             )
-        except (TypeError, ValueError, KeyError) as error:
+        except (AttributeError, TypeError, ValueError, KeyError) as error:
             raise CorruptDocumentError(f"malformed cursor of files: {error!r}") from error
 
 
@@ -162,7 +154,7 @@ class Taken(NamedTuple):
     Attributes:
         files: new ones, in their order; the caller reads them from now on.
         cursor: after them.
-        has_more: whether there are more new files than were asked for.
+        has_more: whether there are more new files than these.
         late: files that came too late since the last listing, at least.
         changed: paths of files that were changed after they were taken, since the last listing.
         rest: what the next call may be given instead of a listing, as one that is not whole; empty:
@@ -185,45 +177,45 @@ def take(
     late: float,
     ends: bool,
     extent: Extent = Extent.WHOLE,
+    splits_of: Callable[[File], int] = lambda _: 1,
 ) -> Taken:
     """Return the next new files. Memory does not grow with the number of listed files.
 
     Args:
         cursor: of the last listing.
         listed: files, in any order, each once.
-        limit: new files at most.
+        limit: splits at most, but a whole file at least; a file counts for one at least.
         late: seconds for which a file may come later than newer ones.
         ends: whether only files count that were there at the first listing.
         extent: which files they are.
+        splits_of: number of splits of a file.
     """
     # Some pages are kept, so that one listing serves several; all might not fit into memory.
     sifted = _sifted(cursor, listed, keep=SPARE * limit)
     is_whole = extent is Extent.WHOLE
-    # A listing that is not whole leaves out files before the horizon, and cannot tell.
-    too_late = _too_late(cursor.before, sifted.before) if is_whole else 0
+    too_late, lost = _compared(cursor, sifted.before, extent)
     until = cursor.until
     # Files that come while a source with an end is read are not part of it.
     if ends and until is None:
         until = sifted.nearest.newest
     behind = sorted((*sifted.known, *sifted.nearest.files))
     new, changed, window = _sorted_out(cursor, behind, until=until)
-    taken = new[:limit]
+    taken = _first(new, limit, splits_of)
     window |= {_hash(file.path): Seen(file.modified, _hash(file.identity)) for file in taken}
     newest = max([cursor.newest, *(file.modified for file in taken)])
     # The horizon must not pass new files that wait for the next page.
-    left = Key(new[limit].modified, new[limit].path) if len(new) > limit else None
+    left = next((Key(file.modified, file.path) for file in new[len(taken) :]), None)
     horizon = cursor.horizon
     if extent is not Extent.NAMED:
         horizon = _horizon(horizon, _taken(behind, window, left), newest=newest, late=late)
-    before = sifted.before if is_whole else dict(cursor.before)
-    for file in behind:
-        if Key(file.modified, file.path) <= horizon:
-            _count(before, file)
+    before = sifted.before if is_whole else cursor.before
+    window, passed = _passed(window, behind, horizon)
     after = Cursor(
         horizon=horizon,
         newest=newest,
-        window=_kept(window, behind, horizon),
-        before=before,
+        window=_kept(window, behind),
+        before=None if before is None else counting.added(before, passed.shown),
+        lost=counting.with_loss(lost, passed.missing),
         until=until,
         late=cursor.late + too_late,
         changed=cursor.changed + len(changed),
@@ -233,8 +225,21 @@ def take(
         partial=0 if is_whole else cursor.partial + int(extent is Extent.ABOVE_FLOOR),
     )
     # What is left is enough for another page: the next call need not list again.
-    rest = tuple(behind) if len(new) > 2 * limit else ()
-    return Taken(tuple(taken), after, len(new) > limit, too_late, changed, rest)
+    rest = tuple(behind) if len(new) > len(taken) + limit else ()
+    return Taken(tuple(taken), after, left is not None, too_late, changed, rest)
+
+
+def _compared(cursor: Cursor, before: Mapping[int, Counter], extent: Extent) -> Compared:
+    if extent is Extent.WHOLE and cursor.before is not None:
+        return compare(cursor.before, before, cursor.lost)
+    # A listing that is not whole leaves out files before the horizon, and cannot tell.
+    return Compared(0, dict(cursor.lost))
+
+
+def _first(files: Sequence[File], limit: int, splits_of: Callable[[File], int]) -> Sequence[File]:
+    """Return as many of the first files as have no more splits than allowed; one at least."""
+    sums = accumulate(max(1, splits_of(file)) for file in files)
+    return files[: max(1, sum(1 for _ in takewhile(lambda total: total <= limit, sums)))]
 
 
 class _Sifted(NamedTuple):
@@ -256,8 +261,13 @@ def _sifted(cursor: Cursor, listed: Iterable[File], *, keep: int) -> _Sifted:
     for file in listed:
         # Plain tuples and hashes without a cache: this runs a million times.
         if (file.modified, file.path) <= cursor.horizon:
-            _count(found.before, file)
-        elif cursor.window and _digest(file.path) in cursor.window:
+            name = digest(file.path)
+            # The horizon passed the time of this one while no listing showed it.
+            if file.modified == cursor.horizon.modified and name in cursor.window:
+                found.known.append(file)
+            else:
+                count(found.before, name, digest(file.identity))
+        elif cursor.window and digest(file.path) in cursor.window:
             found.known.append(file)
         elif cursor.until is None or file.modified <= cursor.until:
             found.nearest.add(file)
@@ -306,52 +316,60 @@ def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> 
     return max(former, taken[count - 1]) if count else former
 
 
-def _kept(window: Mapping[int, Seen], behind: Sequence[File], horizon: Key) -> dict[int, Seen]:
-    """Return the window behind a horizon. A file that is not listed now stays: it may come back."""
-    passed = {_hash(file.path) for file in behind if Key(file.modified, file.path) <= horizon}
-    kept = {
-        name: seen
-        for name, seen in window.items()
-        if name not in passed and seen.modified >= horizon.modified
-    }
-    # Files that vanished stay for a while, because a listing of a network file system may lack a
-    # file for a moment. They leave first: without its name, a listed file would be read again.
-    if len(kept) <= 2 * WINDOW:
-        return kept
+class _Passed(NamedTuple):
+    """Counters of files of the window that are at or before the horizon now.
+
+    Attributes:
+        shown: those that are listed.
+        missing: those that are not.
+    """
+
+    shown: dict[int, Counter]
+    missing: dict[int, Counter]
+
+
+def _passed(
+    window: Mapping[int, Seen], behind: Sequence[File], horizon: Key
+) -> tuple[dict[int, Seen], _Passed]:
+    """Return the window behind a horizon, and what left it.
+
+    A file that is not listed now stays as long as its time allows: it may come back.
+    """
+    left, passed = dict(window), _Passed({}, {})
+    for file in behind:
+        if Key(file.modified, file.path) <= horizon:
+            name = _hash(file.path)
+            count(passed.shown, name, _hash(file.identity))
+            left.pop(name, None)
+    for name, seen in window.items():
+        if name in left and seen.modified < horizon.modified:
+            count(passed.missing, name, seen.state)
+            del left[name]
+    return left, passed
+
+
+def _kept(window: dict[int, Seen], behind: Sequence[File]) -> dict[int, Seen]:
+    """Return the window, without files that vanished if they are too many.
+
+    Some stay for a while, because a listing of a network file system may lack a file for a moment.
+    They leave first: without its name, a listed file would be read again.
+    """
+    if len(window) <= 2 * WINDOW:
+        return window
     listed = {_hash(file.path) for file in behind}
-    ordered = sorted(kept.items(), key=lambda item: (item[0] in listed, item[1].modified, item[0]))
+    ordered = sorted(
+        window.items(), key=lambda item: (item[0] in listed, item[1].modified, item[0])
+    )
     return dict(ordered[-2 * WINDOW :])
 
 
-def _too_late(former: Mapping[int, Counter], now: Mapping[int, Counter]) -> int:
-    """Return how many files came, at least.
-
-    Some may hide behind others of their bucket that vanished.
-    """
-    total = 0
-    for bucket, counter in now.items():
-        known = former.get(bucket, Counter())
-        more = counter.files - known.files
-        # The same number with another digest: one came, and another one vanished.
-        total += more if more > 0 else int(more == 0 and counter.digest != known.digest)
-    return total
-
-
-def _count(counters: dict[int, Counter], file: File) -> None:
-    bucket = _digest(file.path) % BUCKETS
-    files, digest = counters.get(bucket, _NONE)
-    counters[bucket] = Counter(files + 1, digest ^ _digest(f"{file.path}\0{file.identity}"))
+def _counters_from_json(data: Any) -> dict[int, Counter] | None:
+    return None if data is None else counting.from_json(data)
 
 
 @lru_cache(maxsize=1 << 15)
 def _hash(text: str) -> int:
-    return _digest(text)
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(
-        hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    )
+    return digest(text)
 
 
 def _window_json(window: Mapping[int, Seen]) -> list[Any]:

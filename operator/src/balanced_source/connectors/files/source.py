@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import (
@@ -25,7 +26,14 @@ from balanced_source.connectors.files.settings import (
     OnFileLoss,
     Store,
 )
-from balanced_source.connectors.files.split import SCOPE, BlockSplit, File, blocks, file_of
+from balanced_source.connectors.files.split import (
+    SCOPE,
+    BlockSplit,
+    File,
+    block_count,
+    blocks,
+    file_of,
+)
 from balanced_source.connectors.pull import (
     Conflict,
     ListSplits,
@@ -38,7 +46,7 @@ from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source.names import shown
 
 PAGE: Final = 4096
-"""Files of one page at most."""
+"""Blocks of one page at most, but those of a whole file at least."""
 
 MEASURED_PAGE: Final = 512
 """The same where each file is measured: nothing of a page is read before all of it is, and what was
@@ -358,17 +366,12 @@ def page_of(
         late=call.late,
         ends=call.ends,
         extent=extent,
+        splits_of=partial(_block_count, call),
     )
     if call.on_loss is OnFileLoss.FAIL and (why := _older(unread) or _refusal(found)):
         # The former cursor stays, so nothing is lost when someone has decided.
         return Listed(Page(cursor=call.cursor, refusal=why))
-    new = [
-        block
-        for file in found.files
-        for block in blocks(
-            file, split_bytes=call.split_bytes, is_splittable=is_splittable(file.path, call.kind)
-        )
-    ]
+    new = [block for file in found.files for block in _blocks(call, file)]
     # The counters cannot tell files of other paths apart: these are counted one by one.
     after = replace(found.cursor, late=found.cursor.late + max(0, unread.count - found.late))
     cursor, losses = after.to_json(), _losses(after)
@@ -378,6 +381,16 @@ def page_of(
     return Listed(
         Page(splits=tuple(new), cursor=cursor, has_more=found.has_more, losses=losses), found.rest
     )
+
+
+def _block_count(call: ListFiles, file: File) -> int:
+    is_cut = is_splittable(file.path, call.kind)
+    return block_count(file, split_bytes=call.split_bytes, is_splittable=is_cut)
+
+
+def _blocks(call: ListFiles, file: File) -> tuple[BlockSplit, ...]:
+    is_cut = is_splittable(file.path, call.kind)
+    return blocks(file, split_bytes=call.split_bytes, is_splittable=is_cut)
 
 
 def _other_schema(call: ListFiles) -> str:

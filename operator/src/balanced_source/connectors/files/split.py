@@ -92,13 +92,20 @@ def blocks(file: File, *, split_bytes: int, is_splittable: bool) -> tuple[BlockS
         split_bytes: size of a block.
         is_splittable: whether reading may begin inside the file.
     """
-    if file.size <= 0:
+    count = block_count(file, split_bytes=split_bytes, is_splittable=is_splittable)
+    if not count:
         return ()
-    # A small rest would cost a split of its own, with little to read.
-    count = max(1, (file.size + split_bytes // 2) // split_bytes) if is_splittable else 1
     begins = [number * split_bytes for number in range(count)]
     stops = [*begins[1:], file.size]
     return tuple(
         BlockSplit(file=file, begin=begin, offset=begin, stop=stop)
         for begin, stop in zip(begins, stops, strict=True)
     )
+
+
+def block_count(file: File, *, split_bytes: int, is_splittable: bool) -> int:
+    """Return how many blocks a file has; see `blocks`."""
+    if file.size <= 0:
+        return 0
+    # A small rest would cost a split of its own, with little to read.
+    return max(1, (file.size + split_bytes // 2) // split_bytes) if is_splittable else 1
