@@ -195,3 +195,18 @@ def test_listing_can_begin_after_a_name(bucket: Bucket) -> None:
     assert len(list(listed(call, store))) == 1200
     found = [file.path for file in listed(call, store, after=f"{BUCKET}/growing/01197.txt")]
     assert found == [f"{BUCKET}/growing/{number:05}.txt" for number in (1198, 1199)]
+
+
+def test_a_listing_has_only_names_that_begin_as_the_pattern_does(bucket: Bucket) -> None:
+    for number in range(1200):
+        bucket.write(f"named/{number:05}.txt", b"x\n")
+    bucket.write("named/011", b"exactly\n")
+    pattern = f"s3://{BUCKET}/named/011*"
+    source = FilesSource(paths=(pattern,), kind_of_file=Format.TEXT, store=bucket.store)
+    store = bucket.opened()
+
+    walked = [file.path for file in store.walk(f"{BUCKET}/named", begins=f"{BUCKET}/named/011")]
+    found = [file.path for file in listed(source.list_page(1, None), store)]
+
+    wanted = ["named/011", *(f"named/{number:05}.txt" for number in range(1100, 1200))]
+    assert found == walked == [f"{BUCKET}/{name}" for name in wanted]

@@ -16,6 +16,7 @@ from balanced_source.connectors.files import (
     is_splittable,
     is_visible,
     may_hold,
+    start_of,
 )
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.files import stores
@@ -50,6 +51,14 @@ def test_patterns(pattern: str, path: str, expected: bool) -> None:
 )
 def test_listing_begins_at_the_part_without_wildcards(pattern: str, base: str) -> None:
     assert base_of(pattern) == base
+
+
+@pytest.mark.parametrize(
+    ("pattern", "start"),
+    [("b/a-*/c", "b/a-"), ("b/x{1,2}", "b/x"), ("b/a/*.json", ""), ("b/a/**", ""), ("b/a", "")],
+)
+def test_the_first_letters_of_a_name_narrow_a_listing(pattern: str, start: str) -> None:
+    assert start_of(pattern) == start
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,9 @@ def test_objects_below_a_prefix_are_listed_page_by_page(monkeypatch: pytest.Monk
 
     found = list(store.walk("bucket/in"))
     assert found == [File(5_000_000_000, f"bucket/in/{name}", 3) for name in "abc"]
-    assert len(list(store.walk("bucket/in", after="bucket/in/a"))) == 3
+    assert len(list(store.walk("bucket/in", after="bucket/in/a"))) == 2, (
+        "no server need take a start"
+    )
     list(store.walk("bucket"))
     assert asked == [("in", None), ("in", "in/a"), (None, None)]
 

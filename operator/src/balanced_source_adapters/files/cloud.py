@@ -16,6 +16,7 @@ from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryErro
 from balanced_source_adapters.files.file_store import (
     FileStore,
     everywhere,
+    narrowed,
     not_installed,
     offset_of,
 )
@@ -74,7 +75,12 @@ class CloudStore(FileStore):
         self.is_ordered = is_ordered
 
     def walk(
-        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+        self,
+        base: str,
+        *,
+        after: str = "",
+        enters: Callable[[str], bool] = everywhere,
+        begins: str = "",
     ) -> Iterator[File]:
         base = base.strip("/")
         try:
@@ -83,7 +89,13 @@ class CloudStore(FileStore):
                 if only.size:
                     return
             # An empty object may stand for a folder, as some clients of Hadoop mark them.
-            yield from self._below(base, after)
+            yield from narrowed(
+                lambda start: self._below(base, start),
+                self.stat,
+                after=after,
+                begins=begins,
+                is_ordered=self.is_ordered,
+            )
         except FileNotFoundError:
             return
         except OSError as error:
@@ -91,11 +103,8 @@ class CloudStore(FileStore):
 
     def _below(self, base: str, after: str) -> Iterator[File]:
         bucket, _, prefix = base.partition("/")
-        offset = offset_of(bucket, after) if self.is_ordered else ""
-        for found in self._listed(base, bucket, prefix, offset):
-            file = _file(bucket, found)
-            if file.path > after:  # not every server takes an offset
-                yield file
+        for found in self._listed(base, bucket, prefix, offset_of(bucket, after)):
+            yield _file(bucket, found)
 
     def _listed(
         self, base: str, bucket: str, prefix: str, offset: str = "", chunk: int = _CHUNK

@@ -39,6 +39,7 @@ from balanced_source.connectors.files import (
     may_hold,
     page_of,
     position_of,
+    start_of,
     with_position,
 )
 from balanced_source.connectors.pull import Page
@@ -198,7 +199,9 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
     several, known = len(patterns) > 1, set[str]()
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
-        for file in store.walk(base, after=after, enters=partial(may_hold, pattern=pattern)):
+        for file in store.walk(
+            base, after=after, enters=partial(may_hold, pattern=pattern), begins=start_of(pattern)
+        ):
             is_there = True
             if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
                 continue

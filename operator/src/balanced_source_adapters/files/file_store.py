@@ -25,7 +25,12 @@ class FileStore(ABC):
 
     @abstractmethod
     def walk(
-        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+        self,
+        base: str,
+        *,
+        after: str = "",
+        enters: Callable[[str], bool] = everywhere,
+        begins: str = "",
     ) -> Iterator[File]:
         """Return the file `base`, or all files below the folder `base`; none if nothing is there.
 
@@ -33,6 +38,8 @@ class FileStore(ABC):
             base: a path.
             after: only files with greater paths; empty unless the store is ordered.
             enters: whether files below a folder are wanted. Stores without folders do not ask.
+            begins: files below the folder are wanted whose paths begin with this; others may be
+                left out.
 
         Raises:
             DiscoveryError: the store does not answer, or refuses to.
@@ -62,6 +69,44 @@ class FileStore(ABC):
             FileNotFoundError: it is gone.
             OSError: the store does not answer, or refuses to.
         """
+
+
+def narrowed(
+    listed: Callable[[str], Iterator[File]],
+    stat: Callable[[str], File | None],
+    *,
+    after: str,
+    begins: str,
+    is_ordered: bool,
+) -> Iterator[File]:
+    """Return the files of a listing of objects whose paths begin with a text.
+
+    Clients take whole parts of names as a prefix. So where a store is ordered, the listing starts
+    behind the text, and ends with the first path that is behind all that begin with it.
+
+    Args:
+        listed: lists files with paths after a given one.
+        stat: looks at one file; None if it is not there.
+        after: only files with greater paths.
+        begins: the text; empty: all files are wanted.
+        is_ordered: whether the store is said to be ordered. A listing that is not is read to its
+            end.
+    """
+    start = after
+    if is_ordered and begins > after:
+        # A listing starts behind the path that it is given.
+        if (only := stat(begins)) is not None:
+            yield only
+        start = begins
+    last = ""
+    for file in listed(start if is_ordered else ""):
+        is_ordered, last = is_ordered and last < file.path, file.path
+        if file.path <= start:
+            continue  # not every server takes a start
+        if file.path.startswith(begins):
+            yield file
+        elif is_ordered:
+            return
 
 
 def offset_of(bucket: str, after: str) -> str:

@@ -25,7 +25,12 @@ class HdfsStore(FileStore):
         self._filesystem, self._server = filesystem, server
 
     def walk(
-        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+        self,
+        base: str,
+        *,
+        after: str = "",
+        enters: Callable[[str], bool] = everywhere,
+        begins: str = "",
     ) -> Iterator[File]:
         from pyarrow.fs import FileType
 

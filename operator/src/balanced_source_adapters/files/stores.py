@@ -33,6 +33,7 @@ from balanced_source_adapters.files.file_store import (
     FileStore,
     everywhere,
     keys_of,
+    narrowed,
     not_installed,
     offset_of,
 )
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 _NEEDED: Final = ("accessKeyId", "secretAccessKey")
+_UNORDERED: Final = "--x-s3"
+"""How the names of directory buckets end (S3 Express One Zone), whose listings have no order."""
+
 _CHUNK: Final = 1000
 """Objects that a request returns."""
 _SECOND: Final = 1_000_000_000
@@ -56,7 +60,12 @@ class LocalStore(FileStore):
     """Files on the disks of this machine, and on volumes that are mounted here."""
 
     def walk(
-        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+        self,
+        base: str,
+        *,
+        after: str = "",
+        enters: Callable[[str], bool] = everywhere,
+        begins: str = "",
     ) -> Iterator[File]:
         try:
             status = os.stat(base)  # noqa: PTH116 - half the price of a Path, for a million files
@@ -138,7 +147,12 @@ class S3Store(FileStore):
         self._options = options
 
     def walk(
-        self, base: str, *, after: str = "", enters: Callable[[str], bool] = everywhere
+        self,
+        base: str,
+        *,
+        after: str = "",
+        enters: Callable[[str], bool] = everywhere,
+        begins: str = "",
     ) -> Iterator[File]:
         from pyarrow.fs import FileType
 
@@ -153,7 +167,13 @@ class S3Store(FileStore):
             if info.size:
                 return
         bucket, _, prefix = base.partition("/")
-        yield from self._below(bucket, prefix, offset_of(bucket, after) or None)
+        yield from narrowed(
+            lambda start: self._below(bucket, prefix, offset_of(bucket, start) or None),
+            self.stat,
+            after=after,
+            begins=begins,
+            is_ordered=not bucket.endswith(_UNORDERED),
+        )
 
     def _below(self, bucket: str, prefix: str, after: str | None) -> Iterator[File]:
         import obstore

@@ -11,7 +11,13 @@ from balanced_source.connectors.files.formats import (
     is_splittable,
     is_unreadable,
 )
-from balanced_source.connectors.files.pattern import base_of, compiled, is_visible, may_hold
+from balanced_source.connectors.files.pattern import (
+    base_of,
+    compiled,
+    is_visible,
+    may_hold,
+    start_of,
+)
 from balanced_source.connectors.files.places import (
     StoreKind,
     StorePlace,
@@ -85,6 +91,7 @@ __all__ = [
     "reached",
     "schema_of",
     "scheme_of",
+    "start_of",
     "take",
     "with_position",
 ]

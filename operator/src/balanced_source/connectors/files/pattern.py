@@ -27,6 +27,16 @@ def base_of(pattern: str) -> str:
     return pattern[: match.start()].rpartition("/")[0] or "/"
 
 
+def start_of(pattern: str) -> str:
+    """Return the text with which all paths begin that a pattern matches.
+
+    Empty if it says no more than `base_of`.
+    """
+    match = _MAGIC.search(pattern)
+    start = "" if match is None else pattern[: match.start()]
+    return "" if start.endswith("/") else start
+
+
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> "re.Pattern[str]":
     """Return the expression that matches the paths of a pattern.
