@@ -5,7 +5,8 @@ Versions, changelog, tag, site, wheels, images, chart, bills of materials, signa
     .ci/release.py 0.2.0             print what would be done, and change nothing
     .ci/release.py 0.2.0 --publish   do it; needs docker, helm, syft, cosign, twine, and rights
 
-Every step can be repeated. docs/development.md describes the procedure.
+If a step fails, run the same command again: it continues behind the commit and the tag. What is
+pushed twice is pushed as it was. docs/development.md describes the procedure.
 """
 
 import argparse
@@ -113,9 +114,17 @@ def commands(version: str, registry: str) -> list[list[str]]:
             ["cosign", "sign", "--yes", image]
             for image in (*images, f"{registry}/charts/balanced-source:{version}")
         ),
-        ["sh", "-c", "twine upload dist/*.whl dist/*.tar.gz"],
+        ["sh", "-c", "twine upload --skip-existing dist/*.whl dist/*.tar.gz"],
         ["git", "push", "origin", "HEAD", "gh-pages", f"v{version}"],
     ]
+
+
+def done(version: str) -> int:
+    """Return how many of the first commands a former try has done: test, commit and tag."""
+    if _output("git", "log", "-1", "--format=%s").strip() != f"Release {version}":
+        return 0
+    tags = _output("git", "tag", "--points-at", "HEAD").split()
+    return 3 if f"v{version}" in tags else 2
 
 
 def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
@@ -133,7 +142,8 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
     if VERSION.fullmatch(chosen.version) is None:
         return _fail(f"{chosen.version!r} is not a version such as 0.2.0")
     try:
-        files = changed_files(chosen.version, dt.datetime.now(dt.UTC).date())
+        begun = done(chosen.version)
+        files = {} if begun else changed_files(chosen.version, dt.datetime.now(dt.UTC).date())
     except ValueError as error:
         return _fail(str(error))
     if chosen.publish and places.placeholders:
@@ -142,12 +152,17 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
             f" {', '.join(places.placeholders)}"
         )
     if chosen.publish and (dirty := _output("git", "status", "--porcelain")):
-        return _fail(f"there are uncommitted changes:\n{dirty}")
+        return _fail(
+            f"there are uncommitted changes:\n{dirty}commit them. If a former try of a release has"
+            " left them, `git restore .` takes them back"
+        )
+    if begun:
+        print(f"continue: the commit Release {chosen.version} is there")
     for name, text in files.items():
         print(f"write {name}")
         if chosen.publish:
             (ROOT / name).write_text(text, encoding="utf-8")
-    for command in commands(chosen.version, chosen.registry or places.registry):
+    for command in commands(chosen.version, chosen.registry or places.registry)[begun:]:
         print(" ".join(command))
         if chosen.publish:
             subprocess.run(command, cwd=ROOT, check=True)  # noqa: S603 - the list above
@@ -156,7 +171,6 @@ def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
 
 
 def _output(*command: str) -> str:
-    # git
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout  # noqa: S603
 
 

@@ -5,9 +5,12 @@ Every file that names a version gets the new one, and nothing is written.
 
 import datetime as dt
 import importlib
+import subprocess
 import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import yaml
@@ -74,6 +77,64 @@ def test_a_dry_run_prints_the_plan_and_writes_nothing(
         -1
     ] == "git push origin HEAD gh-pages v9.8.7"
     assert {name: (CHECKOUT / name).read_bytes() for name in release.PLACES} == before
+
+
+@pytest.mark.parametrize("failing", ["git tag", "docker push", "git push"])
+def test_a_release_continues_where_a_former_try_failed(
+    failing: str,
+    release: ModuleType,
+    addresses: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """What was committed and tagged stays as it is."""
+    somewhere = addresses.Addresses(
+        repository="https://code.test/bs", site="https://bs.test", registry="images.test/bs"
+    )
+    monkeypatch.setattr(addresses, "read", lambda: somewhere)
+    monkeypatch.setattr(release, "ROOT", repository(release, tmp_path))
+    tried, really = list[str](), subprocess.run
+
+    def run(command: list[str], **more: Any) -> Any:
+        if "capture_output" in more:
+            return really(command, **more)  # what it asks git
+        tried.append(" ".join(command))
+        if tried[-1].startswith(failing) and len(tried) == len(set(tried)):
+            raise subprocess.CalledProcessError(1, command)
+        if command[:2] in (["git", "commit"], ["git", "tag"]):
+            return really([part for part in command if part != "--sign"], **more)
+        return None
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(subprocess.CalledProcessError):
+        release.main(["9.8.7", "--publish"])
+    before = len(tried)
+
+    assert release.main(["9.8.7", "--publish"]) == 0
+    again = tried[before:]
+    assert (
+        again[0] == tried[before - 1] if failing == "git tag" else again[0].startswith(".ci/site")
+    )
+    assert again[-1] == "git push origin HEAD gh-pages v9.8.7"
+    subjects = release._output("git", "log", "--format=%s").splitlines()
+    assert subjects == ["Release 9.8.7", "begin"]
+    assert release._output("git", "tag").split() == ["v9.8.7"]
+
+
+def repository(release: ModuleType, folder: Path) -> Path:
+    """Make a repository with the files that name a version."""
+    for name in (*release.PLACES, *release.pages(), "CHANGELOG.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes((CHECKOUT / name).read_bytes())
+    for command in (
+        ["init", "--quiet"],
+        ["config", "user.email", "someone@example.org"],
+        ["config", "user.name", "Someone"],
+        ["add", "--all"],
+        ["commit", "--quiet", "--message", "begin"],
+    ):
+        subprocess.run(["git", *command], cwd=folder, check=True)  # noqa: S603, S607
+    return folder
 
 
 @pytest.mark.parametrize("version", ["", "1", "v1.0.0", "1.0.0; rm", "01.0.0"])
