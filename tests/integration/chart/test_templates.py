@@ -380,6 +380,39 @@ def test_alerts_have_runbooks_and_can_be_left_out(render: Render) -> None:
     assert all((CHECKOUT / rule["annotations"]["runbook"]).is_file() for rule in plain)
 
 
+def test_how_long_a_state_lasts_before_an_alert_and_its_labels_can_be_set(render: Render) -> None:
+    def rules(**more: Any) -> dict[str, Any]:
+        made = one(render(metrics={"prometheusRule": {"enabled": True, **more}}), "PrometheusRule")
+        return {rule["alert"]: rule for rule in made["spec"]["groups"][0]["rules"]}
+
+    usual = rules()
+    chosen = rules(
+        overrides={
+            "BalancedSourceDegraded": {"for": "1h30m", "labels": {"severity": "critical"}},
+            "BalancedSourceDataLoss": {"labels": {"team": "a"}},
+        }
+    )
+
+    assert chosen.pop("BalancedSourceDegraded") == {
+        **usual.pop("BalancedSourceDegraded"),
+        "for": "1h30m",
+        "labels": {"severity": "critical"},
+    }
+    loss = usual.pop("BalancedSourceDataLoss")
+    assert "for" not in loss
+    assert chosen.pop("BalancedSourceDataLoss") == {
+        **loss,
+        "labels": {"severity": "critical", "team": "a"},
+    }
+    assert chosen == usual
+
+
+@pytest.mark.parametrize("more", [{"disabled": ["Degraded"]}, {"overrides": {"Degraded": {}}}])
+def test_an_alert_that_does_not_exist_is_refused(render: Render, more: dict[str, Any]) -> None:
+    with pytest.raises(CommandError, match="there is no alert Degraded; the alerts are Balanced"):
+        render(metrics={"prometheusRule": {"enabled": True, **more}})
+
+
 @pytest.mark.parametrize(
     ("kind", "key"), [("serviceMonitor", "endpoints"), ("podMonitor", "podMetricsEndpoints")]
 )
