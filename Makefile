@@ -127,8 +127,8 @@ demo-hybrid: install ## Five million records of history from Parquet, then live 
 demo-hosts: install ## One source on two and three applications: 6, 9 and 4 readers, lost hosts, new and broken images, a proof (ACTS=scale,image)
 	@PYTHONPATH=tests $(RUN) demo.hosts $(if $(ACTS),--acts $(ACTS),)
 
-demo-upgrade: install ## The operator and its chart upgraded from release 0.1.0 under running queries, and a proof at the end
-	@PYTHONPATH=tests $(RUN) demo.upgrade
+demo-upgrade: install ## The chart upgraded from release 0.1.0, rolled back, uninstalled, installed under running queries, and a proof (HELM=4)
+	@PYTHONPATH=tests $(RUN) demo.upgrade --helm $(or $(HELM),3)
 
 demo-autoscale: install ## A load goes up and down: the real HPA controller follows the lag, then spec.autoscaling; curves in build/demo-autoscale.svg
 	@PYTHONPATH=tests $(RUN) demo.autoscale

@@ -1,9 +1,10 @@
 """The operator is upgraded from release 0.1.0 under running queries: ``python -m demo.upgrade``.
 
 Helm installs the chart of the release with its CRD and its operator. Two sources are read by
-drivers with the image of that release. Then Helm upgrades to the chart of this checkout.
-SparkApplications and driver pods must be the same as before, also after a rescale by the new
-operator. At the end the broker's log is compared with the sinks.
+drivers with the image of that release. Then Helm upgrades to the chart of this checkout, changes a
+value, takes that back, uninstalls the operator and installs it again. SparkApplications and driver
+pods must be the same as before, also after rescales by the new operators. At the end the broker's
+log is compared with the sinks.
 """
 
 import contextlib
@@ -57,12 +58,17 @@ class UpgradeScene:
         former: the release to start with.
         ports: where free ports come from: all pods of the process node listen on the same
             addresses.
+        program: `helm`, which is version 3, or `helm4`.
     """
 
-    def __init__(self, cluster: ProcessCluster, former: InstalledRelease, ports: PortPool) -> None:
+    def __init__(
+        self, cluster: ProcessCluster, former: InstalledRelease, ports: PortPool, program: str
+    ) -> None:
         self.cluster, self.former = cluster, former
         self.kubectl = cluster.control_plane.kubectl
-        self.helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
+        self.helm = Helm(
+            cluster.run_dir / "helm", control_plane=cluster.control_plane, program=program
+        )
         self.sources = {name: SourceView(self.kubectl, name) for name in TOPICS}
         self._ports = ports
         self._data = cluster.run_dir / "data"
@@ -77,6 +83,20 @@ class UpgradeScene:
     def upgrade(self) -> None:
         """``helm upgrade`` to the chart of this checkout."""
         self._helm("upgrade", CHART, OPERATOR.rpartition(":")[2])
+
+    def change_and_roll_back(self) -> None:
+        """``helm upgrade`` with another value, then ``helm rollback``: two new operators."""
+        self._helm("upgrade", CHART, OPERATOR.rpartition(":")[2], logging={"debug": True})
+        self.helm("rollback", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "5m")
+
+    def uninstall(self) -> None:
+        """``helm uninstall``, and wait until no operator runs. Sources and queries stay."""
+        self.helm("uninstall", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "5m")
+        wait_until(lambda: not self.operator_images(), 120, "the operator to be gone", interval=1)
+
+    def install_again(self) -> None:
+        """``helm install`` of the chart of this checkout, over the CRD that Helm left."""
+        self._helm("install", CHART, OPERATOR.rpartition(":")[2])
 
     def apply(self) -> None:
         """``kubectl apply`` of the sources."""
@@ -143,13 +163,14 @@ class UpgradeScene:
             proofs.append(sink.prove(dump))
         return Proof(*map(sum, zip(*proofs, strict=True)))
 
-    def _helm(self, verb: str, chart: Path, tag: str) -> None:
+    def _helm(self, verb: str, chart: Path, tag: str, **more: Any) -> None:
         values = {
             "image": {"repository": "balanced-source/operator", "tag": tag},
             "sparkConf": self.cluster.driver_spark_conf,
             "metrics": {"port": self._ports.take()},
             "probes": {"port": self._ports.take()},
             "settings": {"resyncSeconds": 5, "saveIntervalSeconds": 2},
+            **more,
         }
         file = self.helm.values(f"{verb}-values", values)
         self.helm(
@@ -222,6 +243,16 @@ def play(scene: UpgradeScene, progress: Progress) -> tuple[int, Proof]:
         with progress.step("kubectl patch: 3 readers, told by the new operator to the old drivers"):
             scene.patch({"parallelism": 3})
             scene.wait_adopted(3)
+        with progress.step("helm upgrade with another value, and helm rollback"):
+            scene.change_and_roll_back()
+            scene.wait_more()
+        with progress.step("helm uninstall: the queries continue without an operator"):
+            scene.uninstall()
+            scene.wait_more()
+        with progress.step("helm install, and kubectl patch: 2 readers, told to the old drivers"):
+            scene.install_again()
+            scene.patch({"parallelism": 2})
+            scene.wait_adopted(2)
         restarts = _compared(before, scene.runs())
         console.print(scene.kubectl("get", "bsrc", "-o", "wide").rstrip(), markup=False)
         with progress.step(
@@ -229,7 +260,7 @@ def play(scene: UpgradeScene, progress: Progress) -> tuple[int, Proof]:
         ):
             scene.patch({"application": {"image": NEW_IMAGE}})
             wait_until(lambda: _all_new(before, scene.runs()), _PATIENCE, "new drivers", interval=1)
-            scene.wait_adopted(3)
+            scene.wait_adopted(2)
         load.stop()
         with progress.step("read the rest"), contextlib.suppress(DeadlineError):
             wait_until(
@@ -255,7 +286,9 @@ def _all_new(before: Mapping[str, tuple[str, ...]], after: Mapping[str, tuple[st
 
 
 @contextlib.contextmanager
-def started(run_dir: Path, progress: Progress, *, keep_logs: bool) -> Iterator[UpgradeScene]:
+def started(
+    run_dir: Path, progress: Progress, *, keep_logs: bool, program: str
+) -> Iterator[UpgradeScene]:
     """Start a cluster with a broker that knows the images of both releases."""
     cache = Cache()
     former = release.install(release.FIRST, cache, progress)
@@ -268,7 +301,7 @@ def started(run_dir: Path, progress: Progress, *, keep_logs: bool) -> Iterator[U
         with ProcessCluster(
             run_dir, kafka=["main"], extra_images=images, keep_logs=keep_logs, progress=progress
         ) as cluster:
-            yield UpgradeScene(cluster, former, ports)
+            yield UpgradeScene(cluster, former, ports, program)
     finally:
         ports.close()
 
@@ -278,6 +311,7 @@ def main(
     folder: Path | None = typer.Option(
         None, help="Where everything goes; a temporary folder by default."
     ),
+    helm: int = typer.Option(3, min=3, max=4, help="Version of Helm."),
 ) -> None:
     """Play the story.
 
@@ -285,7 +319,9 @@ def main(
     """
     progress = Progress(console)
     run_dir = folder or Path(tempfile.mkdtemp(prefix="balanced-source-demo-"))
-    with started(run_dir / "cluster", progress, keep_logs=folder is not None) as scene:
+    program = "helm" if helm == 3 else f"helm{helm}"
+    is_kept = folder is not None
+    with started(run_dir / "cluster", progress, keep_logs=is_kept, program=program) as scene:
         restarts, proof = play(scene, progress)
     console.print(f"produced={proof.produced} delivered={proof.delivered}", markup=False)
     is_ok = proof.is_exact and proof.produced > 0 and not restarts
