@@ -19,11 +19,22 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
 _M_ARENA_MAX: Final = -8
-"""Number of the setting in glibc's `malloc.h`."""
+"""Numbers of settings in glibc's `malloc.h`."""
 
 CHOSEN: Final = "MALLOC_ARENA_MAX"
 """glibc's own environment variable: who has set it has chosen, and is left alone."""
+
+THRESHOLDS: Final = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_")
+"""Further variables of that kind."""
+
+KEPT: Final = 16 * 1024 * 1024
+"""Free bytes at the end of the heap that stay with the process."""
+
+LARGEST: Final = 32 * 1024 * 1024
+"""Bytes of blocks that come from the heap; glibc takes no more. Larger ones are mapped."""
 
 EVERY: Final = 60.0
 """Seconds between two times that pages are given back. One takes a few milliseconds per 100 MiB,
@@ -64,6 +75,24 @@ def share_one_heap() -> bool:
         return False
     mallopt = _of_c("mallopt")
     return mallopt is not None and mallopt(_M_ARENA_MAX, 1) == 1
+
+
+@cache
+def reuse_pages() -> bool:
+    """Have blocks of some MiB that come and go use the same pages again; once per process.
+
+    By itself the C library gives such pages back as soon as two of the blocks are free. Each page
+    then costs a fault when the next block is written, which is dearer than copying it: a reader of
+    text took twice as much time.
+
+    Returns:
+        Whether that was done: not where the user has chosen, nor with another C library.
+    """
+    if any(name in os.environ for name in THRESHOLDS) or not sys.platform.startswith("linux"):
+        return False
+    mallopt = _of_c("mallopt")
+    settings = ((_M_MMAP_THRESHOLD, LARGEST), (_M_TRIM_THRESHOLD, KEPT))
+    return mallopt is not None and all([mallopt(*setting) == 1 for setting in settings])
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from balanced_source.host.cutting import length
 from balanced_source.host.reader_figures import TaskSample
-from balanced_source_adapters.heap import share_one_heap
+from balanced_source_adapters.heap import reuse_pages, share_one_heap
 from balanced_source_spark.skipped_ranges import send
 from balanced_source_spark.worker_memory import worker_memory
 
@@ -51,6 +51,7 @@ class MeasuringReader:
         """See `balanced_source_spark.contract.half.TaskReader`."""
         # Before any client has threads: each of them would keep the heap that it began with.
         share_one_heap()
+        reuse_pages()
         batches = self.reader.read(partition)
         # A batch query has no one to tell.
         yield from batches if partition.samples is None else _measured(batches, partition)

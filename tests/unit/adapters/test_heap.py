@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from balanced_source_adapters import heap
-from balanced_source_adapters.heap import CHOSEN, give_back, share_one_heap
+from balanced_source_adapters.heap import CHOSEN, THRESHOLDS, give_back, reuse_pages, share_one_heap
 
 THREADS_ALLOCATE = """
 import ctypes, sys, threading
@@ -87,6 +87,57 @@ def test_one_heap_is_asked_for_where_the_c_library_can_and_the_user_has_not_chos
 
     assert share_one_heap.__wrapped__() == expected
     assert asked == ([(-8, 1)] if expected else []), "M_ARENA_MAX of glibc"
+
+
+BLOCKS_COME_AND_GO = """
+import resource, sys
+from balanced_source_adapters.heap import reuse_pages
+done = "yes" in sys.argv and reuse_pages()
+def come_and_go():
+    for _ in range(50):
+        data = b"x" * 2_000_000
+        part = data[:-1]
+        del data, part
+come_and_go()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+come_and_go()
+print(done, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def faults(*arguments: str, **environment: str) -> tuple[str, int]:
+    """What `reuse_pages` said, and the page faults of 50 times two blocks of 2 MB."""
+    call = [sys.executable, "-c", BLOCKS_COME_AND_GO, *arguments]
+    done = subprocess.run(call, env=environment, capture_output=True, text=True, check=True)  # noqa: S603
+    said, count = done.stdout.split()
+    return said, int(count)
+
+
+def test_blocks_that_come_and_go_use_the_same_pages() -> None:
+    assert faults()[1] > 10_000, "that is what is prevented"
+    said, count = faults("yes")
+    assert (said, count < 1000) == ("True", True)
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_a_chosen_threshold_is_kept(name: str) -> None:
+    assert faults("yes", **{name: "1000000"})[0] == "False"
+
+
+def test_thresholds_are_set_where_the_c_library_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    library = SimpleNamespace(mallopt=lambda *setting: asked.append(setting) or 1)
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(heap, "_of_c", heap._of_c.__wrapped__)
+    for name in THRESHOLDS:
+        monkeypatch.delenv(name, raising=False)
+
+    assert reuse_pages.__wrapped__()
+    assert asked == [(-3, 32 << 20), (-1, 16 << 20)], "M_MMAP_THRESHOLD and M_TRIM_THRESHOLD"
+    library.mallopt = lambda *_: 0
+    assert not reuse_pages.__wrapped__()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert not reuse_pages.__wrapped__()
 
 
 def test_pages_are_given_back_again_and_again_until_the_end() -> None:
