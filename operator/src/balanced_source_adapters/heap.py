@@ -92,7 +92,7 @@ def reuse_pages() -> bool:
         return False
     mallopt = _of_c("mallopt")
     settings = ((_M_MMAP_THRESHOLD, LARGEST), (_M_TRIM_THRESHOLD, KEPT))
-    return mallopt is not None and all([mallopt(*setting) == 1 for setting in settings])
+    return mallopt is not None and all(mallopt(*setting) == 1 for setting in settings)
 
 
 @cache
