@@ -7,8 +7,7 @@ use arrow_array::builder::{
     ArrayBuilder, BinaryBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder, StructBuilder,
     TimestampMicrosecondBuilder,
 };
-use arrow_array::types::ByteArrayType;
-use arrow_array::{ArrayRef, GenericByteArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 
 use crate::errors::ReadError;
@@ -91,19 +90,6 @@ pub struct Limits {
     pub max_bytes: usize,
 }
 
-/// Bytes of a row in each column that has a builder of bytes, as the newest batch had them; 0 for the other columns.
-///
-/// A builder that has room for them is not copied while it grows.
-#[derive(Debug, Clone, Default)]
-pub struct Widths(Vec<usize>);
-
-impl Widths {
-    /// Of one column, or what is usual for it before there was a batch.
-    fn of(&self, number: usize, usual: usize) -> usize {
-        self.0.get(number).copied().unwrap_or(usual)
-    }
-}
-
 enum Builder {
     Key(BinaryBuilder),
     Value(BinaryBuilder),
@@ -117,13 +103,11 @@ enum Builder {
 }
 
 impl Builder {
-    fn new(column: Column, rows: usize, number: usize, widths: &Widths) -> Self {
-        // some rows are longer than the mean
-        let bytes = |usual| rows * widths.of(number, usual) * 17 / 16;
+    fn new(column: Column, rows: usize) -> Self {
         match column {
-            Column::Key => Self::Key(BinaryBuilder::with_capacity(rows, bytes(8))),
-            Column::Value => Self::Value(BinaryBuilder::with_capacity(rows, bytes(64))),
-            Column::Topic => Self::Topic(StringBuilder::with_capacity(rows, bytes(16))),
+            Column::Key => Self::Key(BinaryBuilder::with_capacity(rows, rows * 8)),
+            Column::Value => Self::Value(BinaryBuilder::with_capacity(rows, rows * 64)),
+            Column::Topic => Self::Topic(StringBuilder::with_capacity(rows, rows * 16)),
             Column::Partition => Self::Partition(Int32Builder::with_capacity(rows)),
             Column::Offset => Self::Offset(Int64Builder::with_capacity(rows)),
             Column::Timestamp => Self::Timestamp(
@@ -133,26 +117,20 @@ impl Builder {
             Column::Headers => Self::Headers(
                 ListBuilder::new(StructBuilder::from_fields(header_fields(), 0)).with_field(header_element()),
             ),
-            Column::Cluster => Self::Cluster(StringBuilder::with_capacity(rows, bytes(8))),
+            Column::Cluster => Self::Cluster(StringBuilder::with_capacity(rows, rows * 8)),
         }
     }
 
-    /// The column, and its bytes if it has a builder of bytes.
-    fn finish(&mut self) -> (ArrayRef, usize) {
+    fn finish(&mut self) -> ArrayRef {
         match self {
-            Self::Key(builder) | Self::Value(builder) => sized(builder.finish()),
-            Self::Topic(builder) | Self::Cluster(builder) => sized(builder.finish()),
-            Self::Partition(builder) | Self::TimestampType(builder) => (Arc::new(builder.finish()), 0),
-            Self::Offset(builder) => (Arc::new(builder.finish()), 0),
-            Self::Timestamp(builder) => (Arc::new(builder.finish()), 0),
-            Self::Headers(builder) => (ArrayBuilder::finish(builder), 0),
+            Self::Key(builder) | Self::Value(builder) => Arc::new(builder.finish()),
+            Self::Topic(builder) | Self::Cluster(builder) => Arc::new(builder.finish()),
+            Self::Partition(builder) | Self::TimestampType(builder) => Arc::new(builder.finish()),
+            Self::Offset(builder) => Arc::new(builder.finish()),
+            Self::Timestamp(builder) => Arc::new(builder.finish()),
+            Self::Headers(builder) => ArrayBuilder::finish(builder),
         }
     }
-}
-
-fn sized<T: ByteArrayType>(array: GenericByteArray<T>) -> (ArrayRef, usize) {
-    let bytes = array.value_data().len();
-    (Arc::new(array), bytes)
 }
 
 /// Rows that are being collected.
@@ -163,29 +141,19 @@ pub struct Columns {
     limits: Limits,
     rows: usize,
     bytes: usize,
-    widths: Widths,
 }
 
 impl Columns {
-    pub fn new(columns: &[Column], cluster: &str, limits: Limits, expected_rows: usize, widths: &Widths) -> Self {
+    pub fn new(columns: &[Column], cluster: &str, limits: Limits, expected_rows: usize) -> Self {
         let fields: Vec<Field> = columns.iter().map(|c| Field::new(c.name(), c.data_type(), true)).collect();
-        let per_row: usize = columns
-            .iter()
-            .enumerate()
-            .filter(|(_, column)| matches!(column, Column::Key | Column::Value))
-            .map(|(number, _)| widths.of(number, 0))
-            .sum();
-        // a batch of large records ends by its bytes
-        let rows = expected_rows.min(limits.max_rows).min(limits.max_bytes / per_row.max(1) + 1);
-        let builders = columns.iter().enumerate().map(|(number, column)| Builder::new(*column, rows, number, widths));
+        let rows = expected_rows.min(limits.max_rows);
         Self {
             schema: Arc::new(Schema::new(fields)),
-            builders: builders.collect(),
+            builders: columns.iter().map(|column| Builder::new(*column, rows)).collect(),
             cluster: cluster.to_owned(),
             limits,
             rows: 0,
             bytes: 0,
-            widths: widths.clone(),
         }
     }
 
@@ -196,11 +164,6 @@ impl Columns {
     /// Of keys and values.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Of the newest batch.
-    pub fn widths(&self) -> &Widths {
-        &self.widths
     }
 
     /// How many more rows fit.
@@ -232,13 +195,9 @@ impl Columns {
 
     /// The rows so far; then it is empty.
     pub fn finish(&mut self) -> Result<RecordBatch, ReadError> {
-        let rows = std::mem::take(&mut self.rows);
-        let (arrays, bytes): (_, Vec<usize>) = self.builders.iter_mut().map(Builder::finish).unzip();
-        if rows > 0 {
-            self.widths = Widths(bytes.into_iter().map(|bytes| bytes.div_ceil(rows)).collect());
-        }
+        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
         // without any column the number of rows has to be said
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
         self.bytes = 0;
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)
             .map_err(|error| ReadError::Failed(error.to_string()))
@@ -261,8 +220,6 @@ fn push_headers(builder: &mut ListBuilder<StructBuilder>, message: &Message) {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::Array;
-
     use super::*;
 
     #[test]
@@ -270,34 +227,12 @@ mod tests {
         let names =
             ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers", "cluster"];
         let columns: Vec<Column> = names.iter().map(|name| name.parse().expect("a column")).collect();
-        let mut empty = Columns::new(&columns, "main", Limits { max_rows: 10, max_bytes: 10 }, 10, &Widths::default());
+        let mut empty = Columns::new(&columns, "main", Limits { max_rows: 10, max_bytes: 10 }, 10);
         let batch = empty.finish().expect("a batch");
         let schema = batch.schema();
         assert_eq!(schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), names);
         assert!(schema.fields().iter().all(|field| field.is_nullable()));
         assert_eq!(batch.num_rows(), 0);
-    }
-
-    #[test]
-    fn builders_have_room_for_rows_as_the_newest_batch_had_them() {
-        let widths = Widths(vec![0, 1100]);
-        let Builder::Value(mut value) = Builder::new(Column::Value, 500, 1, &widths) else { panic!("a value") };
-        for _ in 0..500 {
-            value.append_value([7; 1100]);
-        }
-        let room = value.finish().values().capacity();
-        assert!((550_000..600_000).contains(&room), "{room}: it has grown, and was copied");
-    }
-
-    #[test]
-    fn large_rows_have_no_room_for_more_than_a_batch_of_them() {
-        let limits = Limits { max_rows: 30_000, max_bytes: 1_000_000 };
-        let columns = [Column::Offset, Column::Value];
-        let mut made = Columns::new(&columns, "main", limits, 30_000, &Widths(vec![0, 10_000]));
-        let batch = made.finish().expect("a batch");
-        let room = batch.columns().iter().map(Array::get_buffer_memory_size).sum::<usize>();
-        assert!(room < 1_200_000, "{room}");
-        assert_eq!(made.widths().0, [0, 10_000], "no rows say nothing");
     }
 
     #[test]

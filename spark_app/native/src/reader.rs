@@ -13,7 +13,7 @@ use rdkafka::consumer::Consumer;
 use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::{Offset, TopicPartitionList};
 
-use crate::columns::{Column, Columns, Limits, Widths};
+use crate::columns::{Column, Columns, Limits};
 use crate::consumer::{Watcher, connect};
 use crate::errors::ReadError;
 use crate::partition::{Event, Partition, Resumed};
@@ -84,7 +84,6 @@ pub struct Reader {
     settings: Settings,
     counters: Counters,
     pending: Option<Columns>,
-    widths: Widths,
     progressed: Instant,
     watcher: Watcher,
     client: Client,
@@ -105,7 +104,6 @@ impl Reader {
             settings,
             counters: Counters::default(),
             pending: None,
-            widths: Widths::default(),
             progressed: Instant::now(),
             watcher,
         })
@@ -186,8 +184,7 @@ impl Reader {
             .fold(0_i64, i64::saturating_add);
         let expected = usize::try_from(expected).unwrap_or(USUAL_ROWS).min(USUAL_ROWS);
         let mut rows = self.pending.take().unwrap_or_else(|| {
-            let settings = &self.settings;
-            Columns::new(&settings.columns, &settings.cluster, settings.limits, expected, &self.widths)
+            Columns::new(&self.settings.columns, &self.settings.cluster, self.settings.limits, expected)
         });
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -216,12 +213,7 @@ impl Reader {
         self.progressed = Instant::now();
         self.counters.rows += rows.rows();
         self.counters.bytes += rows.bytes();
-        if rows.rows() == 0 {
-            return Ok(Step::Done);
-        }
-        let batch = rows.finish()?;
-        self.widths.clone_from(rows.widths());
-        Ok(Step::Rows(batch))
+        if rows.rows() == 0 { Ok(Step::Done) } else { rows.finish().map(Step::Rows) }
     }
 
     /// Move what is here; whether there was anything.
