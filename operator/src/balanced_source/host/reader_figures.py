@@ -147,6 +147,19 @@ def busy_time(metrics: Mapping[str, Any]) -> BusyTime | None:
     return BusyTime(*map(sum, zip(*times, strict=True)))
 
 
+def records_read(metrics: Mapping[str, Any]) -> dict[int, int]:
+    """Return the records of each reader since its query started, from a report's `metrics`.
+
+    Empty if it does not say, or is malformed.
+    """
+    try:
+        found = [(row[0], row[1]) for row in metrics[FIGURES]]
+    except (KeyError, TypeError, IndexError):
+        return {}
+    is_valid = all(type(one) is int and one >= 0 for pair in found for one in pair)
+    return dict(found) if is_valid else {}
+
+
 def joined(reports: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
     """Return the figures in the `metrics` of several hosts; nothing if that of any is missing."""
     tables = [metrics.get(FIGURES) for metrics in reports]

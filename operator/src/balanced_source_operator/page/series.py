@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from balanced_source.documents.report import HostReport
+from balanced_source.host.reader_figures import records_read
 
 POINTS: Final = 360
 """Points that are kept of a source."""
@@ -22,7 +23,8 @@ class Point(NamedTuple):
     Attributes:
         at: seconds since the epoch.
         lag: records not yet read.
-        rate: positions per second that were committed since the point before.
+        rate: positions per second that were committed since the point before; records per second
+            where splits have changed since, as those of files always do.
     """
 
     at: float
@@ -33,17 +35,19 @@ class Point(NamedTuple):
 class _HostMark(NamedTuple):
     """How far a host was.
 
-    One number for all of its splits, comparable only while it has the same splits.
-
     Attributes:
-        terms: lineage, incarnation, epoch and number of splits.
+        query: lineage and incarnation.
+        splits: epoch and number of splits. The sum of positions is comparable only while they stay.
         at: when the report was written.
         total: sum of the positions; None if one is not a number.
+        records: delivered by each reader since the query started; empty if unknown.
     """
 
-    terms: tuple[int, int, int, int]
+    query: tuple[int, int]
+    splits: tuple[int, int]
     at: float
     total: int | None
+    records: Mapping[int, int]
 
 
 class Series:
@@ -77,22 +81,33 @@ def _mark(report: HostReport) -> _HostMark:
     positions = list(report.positions.values())
     is_numeric = all(type(position) is int for position in positions)
     return _HostMark(
-        terms=(report.lineage, report.incarnation, report.epoch, len(positions)),
+        query=(report.lineage, report.incarnation),
+        splits=(report.epoch, len(positions)),
         at=report.heartbeat,
         total=sum(position for position in positions if type(position) is int)
         if is_numeric
         else None,
+        records=records_read(report.metrics),
     )
 
 
 def _rate(before: _HostMark | None, now: _HostMark) -> float | None:
-    """Return positions per second between two marks; None if nothing can be said.
+    """Return positions or records per second between two marks; None if nothing can be said.
 
-    After another epoch the sum is of other splits. A host that has not reported since says nothing
-    about its rate.
+    A host that has not reported since says nothing about its rate.
     """
-    if before is None or before.terms != now.terms or now.at <= before.at:
+    if before is None or before.query != now.query or now.at <= before.at:
         return None
-    if before.total is None or now.total is None or now.total < before.total:
+    advance = _advance(before, now)
+    return None if advance is None else advance / (now.at - before.at)
+
+
+def _advance(before: _HostMark, now: _HostMark) -> int | None:
+    if before.splits == now.splits and before.total is not None and now.total is not None:
+        return now.total - before.total if now.total >= before.total else None
+    # The sum is of other splits. What readers have delivered does not depend on these.
+    if not before.records or any(
+        now.records.get(reader, -1) < count for reader, count in before.records.items()
+    ):
         return None
-    return (now.total - before.total) / (now.at - before.at)
+    return sum(now.records.values()) - sum(before.records.values())
