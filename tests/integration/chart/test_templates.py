@@ -428,6 +428,26 @@ def test_monitors_have_their_options(render: Render, kind: str, key: str) -> Non
     assert "metricRelabelings" not in endpoint
 
 
+def test_monitors_and_alerts_go_where_prometheus_looks(render: Render) -> None:
+    there = {"enabled": True, "namespace": "monitoring"}
+    metrics = {
+        "podMonitor": there,
+        "drivers": {"podMonitor": there},
+        "prometheusRule": there,
+    }
+    made = render(metrics=metrics, watchNamespaces=["jobs"])
+    monitors = {one["metadata"]["name"]: one for one in made if one["kind"] == "PodMonitor"}
+
+    assert {one["metadata"]["namespace"] for one in monitors.values()} == {"monitoring"}
+    assert one(made, "PrometheusRule")["metadata"]["namespace"] == "monitoring"
+    operator = one(made, "Deployment")["metadata"]["namespace"]
+    selected = {name: one["spec"]["namespaceSelector"] for name, one in monitors.items()}
+    assert [selector["matchNames"] for _, selector in sorted(selected.items())] == [
+        [operator],
+        ["jobs"],
+    ]
+
+
 def test_drivers_serve_metrics_by_default_and_a_pod_monitor_finds_them(render: Render) -> None:
     operator = one(render(), "Deployment")["spec"]["template"]["spec"]["containers"][0]
     assert {"name": "BALANCED_SOURCE_DRIVER_METRICS_PORT", "value": "8090"} in operator["env"]
