@@ -150,6 +150,8 @@ class CoordinatorLoop:
         self._only_awaits = False
         self._undiscovered: frozenset[str] = frozenset()
         self._has_heard = False
+        self._asked: set[int] = set()
+        self._settled: int | None = None
 
     @property
     def problem(self) -> Exception | None:
@@ -180,6 +182,14 @@ class CoordinatorLoop:
     def is_asking(self) -> bool:
         """Whether a call of the enumerator is executed now."""
         return self._asking > 0
+
+    @property
+    def settled_epoch(self) -> int | None:
+        """The epoch in which everything that was found since the first report has an owner.
+
+        None while something is asked.
+        """
+        return self._settled if self._has_heard else None
 
     @property
     def undiscovered(self) -> frozenset[str]:
@@ -252,6 +262,7 @@ class CoordinatorLoop:
                 is_due = False
                 self._problems = self._found_problems()
                 self._note_empty()
+                self._settled = self._settled_now()
                 # Last: who sees it reads problems that know of the report.
                 self._has_heard |= self.coordinator.state.has_reports
             except StateConflictError as error:
@@ -299,6 +310,10 @@ class CoordinatorLoop:
         elif self._empty_since is None:
             self._empty_since = time.monotonic()
 
+    def _settled_now(self) -> int | None:
+        is_settled = not self._asked and self.coordinator.enumerator.is_settled()
+        return self.coordinator.state.epoch if is_settled else None
+
     def _start(self) -> None:
         self._do_turn(self.coordinator.start(now=time.time()))
 
@@ -316,6 +331,8 @@ class CoordinatorLoop:
             for item in items:
                 if not isinstance(item, ExecuteCall):
                     decided = self.coordinator.handle(item, now=time.time())
+                    if isinstance(item, CallCompleted):
+                        self._asked.discard(item.call_id)
                     # Now: the next event may begin another stage.
                     stage = self._stage_after(decided, stage)
                     effects += decided
@@ -357,6 +374,7 @@ class CoordinatorLoop:
             source = self._wishes.source(former.source)
             # What was put so far is in the wishes.
             self._items.clear()
+            self._asked.clear()
             events = self._wishes.events()
             # From what is stored: what was never stored was never published either.
             self.coordinator = former.rebuilt(source, self._stored)
@@ -422,6 +440,8 @@ class CoordinatorLoop:
 
     def execute_call(self, effect: ExecuteCall) -> None:
         """Execute a call in this thread, when it is due."""
+        if not effect.delay:
+            self._asked.add(effect.call_id)
         with self._wake:
             self._push(effect, delay=effect.delay)
 

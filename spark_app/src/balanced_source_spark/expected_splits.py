@@ -66,10 +66,15 @@ class ExpectedSplits:
     def _await_more(self, runtime: HostRuntime, base: StreamOffset | None) -> bool:
         if base is not None:
             self._splits -= base.positions.keys()
+        settled = runtime.settled_epoch
         newest = runtime.newest_assignment(timeout=0.0)
         if newest is not None:
             # Other hosts read what has moved to them.
             self._splits -= newest.owners.keys() - _of_host(newest, self._host)
+            # Before the report of the checkpoint, splits were guessed: those that were read long
+            # ago, such as shards that were split since, are there and have no owner.
+            if settled is not None and newest.epoch >= settled:
+                self._splits &= newest.owners.keys()
         return bool(self._splits)
 
 

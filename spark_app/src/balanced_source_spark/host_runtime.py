@@ -280,6 +280,12 @@ class HostRuntime(HostReporter):
         channel = self._channel
         return not isinstance(channel, SameProcess) or channel.has_heard
 
+    @property
+    def settled_epoch(self) -> int | None:
+        """See `SameProcess`; None where an operator assigns, which waits for reports first."""
+        channel = self._channel
+        return channel.settled_epoch if isinstance(channel, SameProcess) else None
+
     def newest_assignment(self, *, timeout: float) -> Assignment | None:
         """See `NewestAssignment.wait`."""
         return self._seen.wait(timeout=timeout)

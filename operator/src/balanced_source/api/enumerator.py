@@ -217,6 +217,13 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
         """
         return frozenset()
 
+    def is_settled(self) -> bool:
+        """Called after each event. Whether all scopes have answered, and nothing is tried again.
+
+        A split that some query expects to read, and that has no owner then, is not there any more.
+        """
+        return False
+
     def pending_splits(self) -> int:
         """Called after each event. How many splits are known and wait for an owner; for people."""
         return 0

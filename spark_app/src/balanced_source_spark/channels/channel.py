@@ -108,6 +108,13 @@ class SameProcess(Protocol):
         """
 
     @property
+    def settled_epoch(self) -> int | None:
+        """The epoch in which everything that is there has an owner; None while that is not known.
+
+        Only what was found since the assigning side has heard counts.
+        """
+
+    @property
     def reader_settings(self) -> Mapping[str, Any]:
         """How readers connect, whatever is assigned to them."""
 

@@ -160,6 +160,11 @@ class EmbeddedChannel:
         return loop is not None and (loop.has_heard or loop.problem is not None)
 
     @property
+    def settled_epoch(self) -> int | None:
+        """See `CoordinatorLoop.settled_epoch`."""
+        return self._loop.settled_epoch if self._loop is not None else None
+
+    @property
     def reader_settings(self) -> Mapping[str, Any]:
         """How readers connect: a replay needs no answer of any server to be planned."""
         source = self.coordinator.source

@@ -171,6 +171,14 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         )
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
+    def is_settled(self) -> bool:
+        scopes, transient = self.source.scopes(), self.transient
+        is_tried_again = transient.failures or transient.unstarted or transient.missing
+        is_looked_up = transient.in_flight or transient.voided
+        return transient.is_sure(scopes) and not (
+            self.undiscovered() or is_tried_again or is_looked_up
+        )
+
     def only_awaits(self) -> bool:
         is_awaiting = self.source.discovers_once and any(self.transient.awaited.values())
         return is_awaiting and self._is_all_read()

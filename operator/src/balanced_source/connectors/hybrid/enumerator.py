@@ -124,6 +124,9 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
     def undiscovered(self) -> frozenset[str]:
         return self.part.undiscovered()
 
+    def is_settled(self) -> bool:
+        return self.part.is_settled()
+
     def pending_splits(self) -> int:
         return self.part.pending_splits() + len(self.leftovers)
 
