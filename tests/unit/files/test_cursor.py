@@ -283,6 +283,25 @@ def test_a_state_of_a_build_that_counted_in_another_way_is_taken_over() -> None:
     assert (counted.late, found.late) == (0, 1)
 
 
+def test_no_file_is_read_again_when_it_is_forgotten_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others are deleted as soon as they were read, so no listed file is old."""
+    monkeypatch.setattr(module, "WINDOW", 20)
+    first = [file(f"first-{at}", at) for at in range(10)]
+    _, cursor = taken_all(Cursor(), first)
+    for at in range(100, 200):
+        found, cursor = taken_all(cursor, [file(f"passing-{at}", at)])
+        assert len(found) == 1
+    assert (cursor.late, len(cursor.window)) == (0, 40)
+
+    found, cursor = taken_all(cursor, first)
+
+    assert found == []
+    # What was lost with them is not told from them any more.
+    assert cursor.late <= len(first)
+
+
 Away = st.lists(st.sampled_from(range(40)), max_size=40, unique=True)
 
 

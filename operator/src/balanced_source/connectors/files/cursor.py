@@ -208,6 +208,7 @@ def take(
     horizon = cursor.horizon
     if extent is not Extent.NAMED:
         horizon = _horizon(horizon, _taken(behind, window, left), newest=newest, late=late)
+        horizon = max(horizon, _crowded(window, left))
     before = sifted.before if is_whole else cursor.before
     window, passed = _passed(window, behind, horizon)
     after = Cursor(
@@ -314,6 +315,19 @@ def _horizon(former: Key, taken: Sequence[Key], *, newest: int, late: float) -> 
     count = max(bisect_left(taken, Key(oldest, "")), len(taken) - WINDOW)
     # Never back: what is before the horizon is not known by name any more.
     return max(former, taken[count - 1]) if count else former
+
+
+def _crowded(window: Mapping[int, Seen], left: Key | None) -> Key:
+    """Return up to where a window has too many files; before all of them if it has not.
+
+    Files that vanish soon after they were read leave no listed file that the horizon could follow.
+    Without it, a file whose name is dropped would be a new one when it comes back.
+    """
+    if len(window) <= 2 * WINDOW:
+        return START
+    # Not behind files of that time: more of them may come, and all files may have the same.
+    oldest = sorted(seen.modified for seen in window.values())[-2 * WINDOW]
+    return Key(oldest if left is None else min(oldest, left.modified), "")
 
 
 class _Passed(NamedTuple):
