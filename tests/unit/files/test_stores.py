@@ -200,6 +200,19 @@ def test_a_bucket_that_cannot_be_listed_is_named() -> None:
         list(store.walk("bucket/in"))
 
 
+def test_a_look_at_an_object_before_the_listing_may_fail() -> None:
+    class Restarting(Bucket):
+        def get_file_info(self, path: str) -> Any:
+            if path == "bucket/in/2026-":
+                raise OSError("no answer")
+            return super().get_file_info(path)
+
+    bucket: Any = Restarting("bucket/in/2026-11")
+
+    with pytest.raises(TransientDiscoveryError, match=r"cannot list s3://bucket/in: no answer\."):
+        list(S3Store(bucket, {}).walk("bucket/in", begins="bucket/in/2026-"))
+
+
 def test_the_clients_of_a_store_get_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     from pyarrow import fs
 

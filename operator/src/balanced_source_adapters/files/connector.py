@@ -47,6 +47,8 @@ from balanced_source.errors import (
     ContractViolationError,
     DiscoveryError,
     RefusedDiscoveryError,
+    TransientDiscoveryError,
+    text_of,
 )
 from balanced_source.names import is_unicode
 from balanced_source_adapters.files.file_store import FileStore
@@ -214,9 +216,17 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
                 why = f"the name of the file {file.path!r} is not UTF-8: rename or delete it"
                 raise RefusedDiscoveryError(why, scope=call.scope)
             yield file
-        if not is_there and not after and not store.exists(base):
+        if not is_there and not after and not _exists(store, base, scope=call.scope):
             why = f"{base} does not exist: check the path {pattern}, or create it"
             raise RefusedDiscoveryError(why, scope=call.scope)
+
+
+def _exists(store: FileStore, base: str, *, scope: str) -> bool:
+    try:
+        return store.exists(base)
+    except OSError as error:
+        why = text_of(error).rstrip(".")
+        raise TransientDiscoveryError(f"cannot look at {base}: {why}", scope=scope) from error
 
 
 class FilesCodec(CallCodec):

@@ -167,13 +167,16 @@ class S3Store(FileStore):
             if info.size:
                 return
         bucket, _, prefix = base.partition("/")
-        yield from narrowed(
-            lambda start: self._below(bucket, prefix, offset_of(bucket, start) or None),
-            self.stat,
-            after=after,
-            begins=begins,
-            is_ordered=not bucket.endswith(_UNORDERED),
-        )
+        try:
+            yield from narrowed(
+                lambda start: self._below(bucket, prefix, offset_of(bucket, start) or None),
+                self.stat,
+                after=after,
+                begins=begins,
+                is_ordered=not bucket.endswith(_UNORDERED),
+            )
+        except OSError as error:  # of the look at the object that is called as the text itself
+            raise _unlistable(base, error) from error
 
     def _below(self, bucket: str, prefix: str, after: str | None) -> Iterator[File]:
         import obstore

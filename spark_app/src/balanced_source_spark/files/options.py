@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from balanced_source.connectors.files import (
     LATE,
@@ -21,7 +20,7 @@ from balanced_source_spark.contract.ddl import check_ddl, nullable, selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
 from balanced_source_spark.files.option_names import METADATA
-from balanced_source_spark.files.store_options import store_settings
+from balanced_source_spark.files.store_options import is_url, store_settings
 
 BATCH_AHEAD: Final = 1000
 """Blocks that a reader of a batch query asks for at once: nothing is read while it plans."""
@@ -278,7 +277,7 @@ def _array(text: str) -> list[str]:
 def _queue(options: Mapping[str, str]) -> str:
     name = "s3NotificationQueue"
     queue = options.get("s3notificationqueue", "")
-    if queue and not (urlsplit(queue).scheme in ("http", "https") and urlsplit(queue).netloc):
+    if queue and not is_url(queue):
         raise rejected(name, f"expected the URL of a queue, not {shown(queue)}")
     if queue and "discoveryinterval" not in options:
         raise rejected(name, "needs the option discoveryInterval: events tell of later objects")

@@ -60,10 +60,18 @@ def _given(options: Mapping[str, str], kind: StoreKind) -> Store:
 
 def _endpoint(options: Mapping[str, str], name: str) -> str:
     endpoint = options.get(name.lower(), "")
-    parts = urlsplit(endpoint)
-    if endpoint and not (parts.scheme in ("http", "https") and parts.netloc):
+    if endpoint and not is_url(endpoint):
         raise rejected(name, f"expected an http or https URL, not {shown(endpoint)}")
     return endpoint
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is an http or https URL with a host."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname and parts.port != 0)
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        return False
 
 
 def _secret(options: Mapping[str, str], name: str) -> str | None:
