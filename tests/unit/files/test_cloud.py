@@ -55,6 +55,7 @@ def paths(found: Iterator[Any]) -> list[str]:
 def test_objects_below_a_prefix_are_listed(store: CloudStore) -> None:
     assert paths(store.walk("b/in/")) == ["b/in/a", "b/in/b/c", "b/in/é + %20#?"]
     assert paths(store.walk("b/in/a")) == ["b/in/a"]
+    assert paths(store.walk("b/in/a", below=True)) == []
     assert len(paths(store.walk("b"))) == 5
     assert paths(store.walk("b/in", after="b/in/a")) == ["b/in/b/c", "b/in/é + %20#?"]
     assert paths(store.walk("b/nothing")) == []

@@ -302,6 +302,30 @@ def test_no_file_is_read_again_when_it_is_forgotten_by_name(
     assert cursor.late <= len(first)
 
 
+def test_a_volume_that_is_back_without_what_was_deleted_meanwhile_has_no_late_files() -> None:
+    files = [file(f"{at}", at) for at in range(1000)]
+    _, cursor = taken_all(Cursor(), files)
+    _, cursor = taken_all(cursor, files[900:])
+
+    _, cursor = taken_all(cursor, files[7:])
+    assert cursor.late == 0
+
+    _, cursor = taken_all(cursor, files)
+    assert cursor.late == 0, "those are back, too"
+    _, cursor = taken_all(cursor, [*files, file("late", 1)])
+    assert cursor.late == 1
+
+
+def test_a_few_files_that_are_back_in_part_may_be_late_ones() -> None:
+    files = [file(f"{at}", at) for at in range(1000)]
+    _, cursor = taken_all(Cursor(), files)
+    _, cursor = taken_all(cursor, files[500:])
+
+    _, cursor = taken_all(cursor, [file("other", 3), *files[500:]])
+
+    assert cursor.late == 1
+
+
 Away = st.lists(st.sampled_from(range(40)), max_size=40, unique=True)
 
 

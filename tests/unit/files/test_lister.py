@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.connectors.files import source as module
 from balanced_source.connectors.pull import Page
+from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.files import connector
 from balanced_source_adapters.files.connector import Lister
 from balanced_source_adapters.files.file_store import FileStore
@@ -25,6 +26,7 @@ class Memory(FileStore):
     """Files in memory, and where each listing began."""
 
     is_ordered = True
+    has_folders = False
 
     def __init__(self) -> None:
         self.files: dict[str, File] = {}
@@ -39,7 +41,7 @@ class Memory(FileStore):
         yield from (file for path, file in sorted(self.files.items()) if path > after)
 
     def exists(self, base: str) -> bool:
-        return True
+        return any(path.startswith(f"{base}/") for path in self.files)
 
     def stat(self, path: str) -> File | None:
         return self.files.get(path)
@@ -118,6 +120,20 @@ def test_where_names_grow_most_looks_begin_at_the_window(
     whole = [number for number, after in enumerate(store.walks) if not after]
     assert 15 < len(whole) < 30, "one of five"
     assert max(after for after in store.walks) > "bucket/in/0035"
+
+
+def test_objects_of_a_folder_may_all_be_deleted_once_it_was_read(store: Memory) -> None:
+    """Archived, for instance. At the first look, it is the spelling that is wrong."""
+    scene = Scene(store)
+    with pytest.raises(RefusedDiscoveryError, match="bucket/in does not exist: check the path"):
+        scene.look()
+    store.write(1)
+    assert len(scene.read_all()) == 1
+
+    store.files.clear()
+    assert scene.read_all() == []
+    store.write(2)
+    assert scene.read_all() == ["bucket/in/00002"]
 
 
 def test_without_that_every_look_is_whole(store: Memory) -> None:

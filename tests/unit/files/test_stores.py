@@ -200,6 +200,20 @@ def test_a_bucket_that_cannot_be_listed_is_named() -> None:
         list(store.walk("bucket/in"))
 
 
+def test_an_object_does_not_hide_those_below_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    obstore = pytest.importorskip("obstore")
+    import datetime as dt
+
+    at = dt.datetime.fromtimestamp(5, dt.UTC)
+    page = [{"path": "logs/a", "last_modified": at, "size": 3}]
+    monkeypatch.setattr(obstore, "list", lambda *_, **__: iter([page]))
+    bucket: Any = Bucket("bucket/logs", "bucket/logs/a")
+    store = S3Store(bucket, {"region": "x"})
+
+    assert [file.path for file in store.walk("bucket/logs", below=True)] == ["bucket/logs/a"]
+    assert [file.path for file in store.walk("bucket/logs")] == ["bucket/logs"], "named itself"
+
+
 def test_a_look_at_an_object_before_the_listing_may_fail() -> None:
     class Restarting(Bucket):
         def get_file_info(self, path: str) -> Any:

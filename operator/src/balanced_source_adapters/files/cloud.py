@@ -70,6 +70,8 @@ class CloudStore(FileStore):
         is_ordered: whether a listing is ordered, and starts anywhere.
     """
 
+    has_folders = False
+
     def __init__(self, scheme: str, client_of: ClientOf, *, is_ordered: bool) -> None:
         self._scheme, self._client_of = scheme, client_of
         self.is_ordered = is_ordered
@@ -81,10 +83,11 @@ class CloudStore(FileStore):
         after: str = "",
         enters: Callable[[str], bool] = everywhere,
         begins: str = "",
+        below: bool = False,
     ) -> Iterator[File]:
         base = base.strip("/")
         try:
-            if (only := self.stat(base)) is not None:
+            if not below and (only := self.stat(base)) is not None:
                 yield only
                 if only.size:
                     return

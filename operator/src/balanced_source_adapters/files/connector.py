@@ -202,7 +202,11 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
         for file in store.walk(
-            base, after=after, enters=partial(may_hold, pattern=pattern), begins=start_of(pattern)
+            base,
+            after=after,
+            enters=partial(may_hold, pattern=pattern),
+            begins=start_of(pattern),
+            below=base.rstrip("/") != pattern.rstrip("/"),
         ):
             is_there = True
             if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
@@ -216,7 +220,9 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
                 why = f"the name of the file {file.path!r} is not UTF-8: rename or delete it"
                 raise RefusedDiscoveryError(why, scope=call.scope)
             yield file
-        if not is_there and not after and not _exists(store, base, scope=call.scope):
+        # Objects come and go, and their folder with them: one was there when reading began.
+        may_be_gone = not store.has_folders and call.cursor is not None
+        if not (is_there or after or may_be_gone or _exists(store, base, scope=call.scope)):
             why = f"{base} does not exist: check the path {pattern}, or create it"
             raise RefusedDiscoveryError(why, scope=call.scope)
 

@@ -23,6 +23,9 @@ class FileStore(ABC):
     is_ordered: bool = False
     """Whether `walk` yields files in the order of their paths, and starts anywhere."""
 
+    has_folders: bool = True
+    """Whether a folder is there that has no files."""
+
     @abstractmethod
     def walk(
         self,
@@ -31,6 +34,7 @@ class FileStore(ABC):
         after: str = "",
         enters: Callable[[str], bool] = everywhere,
         begins: str = "",
+        below: bool = False,
     ) -> Iterator[File]:
         """Return the file `base`, or all files below the folder `base`; none if nothing is there.
 
@@ -40,6 +44,7 @@ class FileStore(ABC):
             enters: whether files below a folder are wanted. Stores without folders do not ask.
             begins: files below the folder are wanted whose paths begin with this; others may be
                 left out.
+            below: whether `base` is wanted as a folder alone. A store of objects may have both.
 
         Raises:
             DiscoveryError: the store does not answer, or refuses to.

@@ -31,6 +31,7 @@ class HdfsStore(FileStore):
         after: str = "",
         enters: Callable[[str], bool] = everywhere,
         begins: str = "",
+        below: bool = False,
     ) -> Iterator[File]:
         from pyarrow.fs import FileType
 

@@ -66,6 +66,7 @@ class LocalStore(FileStore):
         after: str = "",
         enters: Callable[[str], bool] = everywhere,
         begins: str = "",
+        below: bool = False,
     ) -> Iterator[File]:
         try:
             status = os.stat(base)  # noqa: PTH116 - half the price of a Path, for a million files
@@ -141,6 +142,7 @@ class S3Store(FileStore):
     """
 
     is_ordered = True
+    has_folders = False
 
     def __init__(self, filesystem: "pyarrow.fs.FileSystem", options: Mapping[str, Any]) -> None:
         self._filesystem = filesystem
@@ -153,15 +155,16 @@ class S3Store(FileStore):
         after: str = "",
         enters: Callable[[str], bool] = everywhere,
         begins: str = "",
+        below: bool = False,
     ) -> Iterator[File]:
         from pyarrow.fs import FileType
 
         base = base.strip("/")
         try:
-            info = self._filesystem.get_file_info(base)
+            info = None if below else self._filesystem.get_file_info(base)
         except OSError as error:
             raise _unlistable(base, error) from error
-        if info.type is FileType.File:
+        if info is not None and info.type is FileType.File:
             yield _object(info)
             # An empty object may stand for a folder, as some clients of Hadoop mark them.
             if info.size:

@@ -18,6 +18,10 @@ LOSSES: Final = 4
 """Losses that each counter remembers; older ones are remembered as one."""
 
 
+_CLEAR: Final = 4
+"""So many counters that are what they were before, for each of which only a part is back, tell that
+this is a return."""
+
 _SPREAD: Final = 0x9E3779B97F4A7C15
 """Multiplier of hashes: odd, with bits all over, so that products tell pairs apart."""
 
@@ -76,7 +80,7 @@ def compare(
         now: counters of the same files as this listing shows them.
         lost: what the counters had lost before.
     """
-    late, left = 0, dict[int, tuple[Counter, ...]]()
+    returns, left, unclear = 0, dict[int, tuple[Counter, ...]](), dict[int, Counter]()
     for bucket in {*former, *now, *lost}:
         known, here = former.get(bucket, _NONE), now.get(bucket, _NONE)
         change = Counter(here.files - known.files, here.digest ^ known.digest)
@@ -85,13 +89,31 @@ def compare(
             losses = _with(losses, Counter(-change.files, change.digest))
         elif change != _NONE:
             back = _back(losses, change)
-            # Some of what came may be back, but which cannot be told; at least one is late. The
-            # same number with another digest: one came, and another one vanished.
-            away = sum(loss.files for loss in losses)
-            late += 0 if back else max(1, change.files - away)
+            returns += bool(back)
             losses = tuple(loss for loss in losses if loss not in back)
+            if not back:
+                unclear[bucket] = change
         if losses:
             left[bucket] = losses
+    return _judged(returns, left, unclear)
+
+
+def _judged(
+    returns: int, left: dict[int, tuple[Counter, ...]], unclear: Mapping[int, Counter]
+) -> Compared:
+    """Decide about counters that grew by something else than what they had lost."""
+    away = {bucket: _sum(left.get(bucket, ())) for bucket in unclear}
+    parts = {b: change for b, change in unclear.items() if 0 < change.files < away[b].files}
+    # A volume is there again, without a few files that were deleted while it was away.
+    if returns > _CLEAR * len(parts):
+        left.update(
+            (b, (Counter(away[b].files - part.files, away[b].digest ^ part.digest),))
+            for b, part in parts.items()
+        )
+        unclear = {bucket: change for bucket, change in unclear.items() if bucket not in parts}
+    # Some of what came may be back, but which cannot be told; at least one is late. The same number
+    # with another digest: one came, and another one vanished.
+    late = sum(max(1, change.files - away[bucket].files) for bucket, change in unclear.items())
     return Compared(late, left)
 
 

@@ -410,9 +410,10 @@ def _refusal(found: Taken) -> str:
         return _changed(found.changed)
     if found.late:
         return (
-            f"at least {found.late} files came later than the window for late files allows, so they"
-            " cannot be told from files that were read. Write them under new names, raise"
-            " lateWindow before the next time, or set onLoss: Skip to continue without them"
+            f"at least {found.late} files came later than the window for late files allows, or were"
+            " away and are back in part, so they cannot be told from files that were read. Write"
+            " late ones under new names, raise lateWindow before the next time, or set onLoss: Skip"
+            " to continue without them"
         )
     return ""
 
@@ -452,7 +453,7 @@ def _changes_left_out(count: int) -> str:
 def _losses(cursor: Cursor) -> tuple[str, ...]:
     changed = _changes_left_out(cursor.changed)
     late = (
-        f"at least {cursor.late} files came later than the window for late files allows, and are"
-        " not read"
+        f"at least {cursor.late} files came later than the window for late files allows, or were"
+        " away and are back in part, and are not read"
     )
     return tuple(text for count, text in ((cursor.changed, changed), (cursor.late, late)) if count)
