@@ -52,6 +52,7 @@ from balanced_source_adapters.mistakes import (
     log_mistake,
     of_connector,
 )
+from balanced_source_adapters.unanswered import AskedSince, asked_now, unanswered
 
 _IDLE: Final = 60.0
 _COORDINATOR: Final = "coordinator"
@@ -140,7 +141,7 @@ class CoordinatorLoop:
         self._order = itertools.count()
         self._wake = threading.Condition()
         self._is_closed = False
-        self._asking = 0
+        self._asking: Mapping[int, AskedSince] = {}
         self._failures = 0
         self._failed_at = float("-inf")
         self._problem: Exception | None = None
@@ -168,7 +169,7 @@ class CoordinatorLoop:
         A refused discovery is fatal while nothing has been assigned yet; later, what is assigned is
         read on.
         """
-        return self._problems
+        return {**self._problems, **unanswered(self._asking.values())}
 
     @property
     def has_heard(self) -> bool:
@@ -181,7 +182,7 @@ class CoordinatorLoop:
     @property
     def is_asking(self) -> bool:
         """Whether a call of the enumerator is executed now."""
-        return self._asking > 0
+        return bool(self._asking)
 
     @property
     def settled_epoch(self) -> int | None:
@@ -395,8 +396,9 @@ class CoordinatorLoop:
         return []
 
     def _call(self, effect: ExecuteCall, owner: SourceCoordinator[Any, Any]) -> None:
+        number = next(self._order)
         with self._wake:
-            self._asking += 1
+            self._asking = {**self._asking, number: asked_now(effect.call)}
         try:
             result = self._execute(effect.call)
         except BaseException as error:  # noqa: BLE001
@@ -404,7 +406,7 @@ class CoordinatorLoop:
             # for ever.
             result = CallFailure(call_error(owner.source.kind, effect.call, error))
         with self._wake:
-            self._asking -= 1
+            self._asking = {n: asked for n, asked in self._asking.items() if n != number}
             # A rebuilt coordinator counts its calls again: a late answer would be taken for another
             # one's.
             if owner is self.coordinator:

@@ -25,6 +25,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents.assignment import Assignment
 from balanced_source.errors import RefusedDiscoveryError, StateConflictError
+from balanced_source_adapters import unanswered
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_operator.local import LocalOperator
 from support.builders import spec_json
@@ -121,6 +122,32 @@ def test_events_that_wait_for_a_slow_write_are_stored_by_one_further_write(scene
     assert {checkpoint.coordinator.parallelism for checkpoint in scene.stored} == {2, 5}
     epochs = [scene.published.get() for _ in range(scene.published.qsize())]
     assert all(found.epoch <= scene.stored[-1].coordinator.epoch for found in epochs)
+
+
+def test_a_question_that_does_not_come_back_is_told(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the listing of a volume whose server is gone."""
+    is_there, answers = threading.Event(), threading.Event()
+    execute = scene.broker.execute
+    monkeypatch.setattr(
+        scene.broker,
+        "execute",
+        lambda call: (is_there.set(), answers.wait(PATIENCE), execute(call))[2],
+    )
+    scene.loop.start()
+    assert is_there.wait(PATIENCE)
+    assert scene.loop.problems == {}, "it has only begun"
+
+    monkeypatch.setattr(unanswered, "PATIENCE", 0.0)
+    (problem,) = scene.loop.problems.values()
+    assert problem.message.startswith("c has not answered for 0 s. It may still be listed")
+    assert not problem.is_fatal
+
+    monkeypatch.undo()
+    answers.set()
+    scene.until(2, 4)
+    assert scene.loop.problems == {}
 
 
 def test_what_was_decided_before_an_unexpected_error_is_stored(

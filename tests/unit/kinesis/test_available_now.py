@@ -45,7 +45,7 @@ def test_shards_that_were_read_and_left_the_checkpoint_are_not_waited_for(
         readers=(0,),
         owners=dict.fromkeys(read, 0),
         positions=dict.fromkeys(read, 0),
-        attributes=dict.fromkeys(read, {"identity": service.stream.created}),
+        attributes={shard: {"identity": service.stream.created} for shard in read},
     )
     runtime = HostRuntime(
         EmbeddedChannel(KinesisSource(streams=(STREAM,)), service.execute, parallelism=1)
