@@ -350,6 +350,8 @@ class CoordinatorLoop:
         source = self.coordinator.source
         if (named := of_connector(source, error)) is not None:
             log_mistake(source.kind, error, retry_in=delay)
+        elif isinstance(error, StateError):
+            log.error("the state was not stored; trying again", error=str(error), retry_in=delay)
         else:
             log.error(
                 "the coordinator failed: it is rebuilt from its last stored state; please report"

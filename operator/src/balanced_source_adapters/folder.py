@@ -71,6 +71,11 @@ class FolderStore:
         self._path = path
         self._known: str | None = None
 
+    @property
+    def path(self) -> Path:
+        """Where the document lies."""
+        return self._path
+
     def read(self) -> str | None:
         """What is stored; None if nothing is.
 

@@ -412,13 +412,15 @@ class HostRuntime(HostReporter):
     def _assigner_problems(self) -> Mapping[ProblemKey, Problem]:
         """The problems of the assigning side that concern this query.
 
-        Before its report is heard, start positions may be refused that it does not need.
+        Before its report is heard, start positions may be refused that it does not need. What a
+        query that continues waits for may be missing, and it is known only then.
         """
         # In this order: problems that are read later know of the report.
         is_heard, found = self._is_heard, self._channel.problems()
         if is_heard:
             return found
-        return {key: p for key, p in found.items() if p.is_hopeless or not p.is_fatal}
+        is_new = self._first is None or not self._first.positions
+        return {key: p for key, p in found.items() if not p.is_fatal or (p.is_hopeless and is_new)}
 
     def close(self) -> None:
         """Give up the claim in a last report, so that the next query begins at once, then stop."""

@@ -127,6 +127,8 @@ def test_objects_of_other_clouds() -> None:
         ({**GIVEN, "quote": ","}, "sep: ',' is also set as quote or escape"),
         ({**GIVEN, "sep": ";", "escape": ";"}, "sep: ';' is also set as quote or escape"),
         ({**GIVEN, "s3Endpoint": "localhost:9000"}, "expected an http"),
+        ({**GIVEN, "path": "/in", "stateDir": "/in/state"}, "files of '/in/state' are read, too"),
+        ({**GIVEN, "path": "/in/*.json", "stateDir": "/in/./"}, "name another folder"),
         ({**GIVEN, "s3Endpoint": "http://[::1"}, "s3Endpoint: expected an http or https URL"),
         ({**GIVEN, "s3Endpoint": "http://h:9o"}, "s3Endpoint: expected an http or https URL"),
         ({**GIVEN, "s3Secret": "../x"}, "s3Secret"),

@@ -175,3 +175,14 @@ def test_a_state_folder_that_cannot_be_used_is_named(
         BalancedSourceError, match=r"the stored state .*file.* cannot be used: Not a"
     ):
         checkpoint.run(stateDir=str(tmp_path / place))
+
+
+@pytest.mark.parametrize("damage", ["", '{"a":'])
+def test_a_damaged_state_is_named(checkpoint: Checkpoint, tmp_path: Path, damage: str) -> None:
+    """As after a loss of power."""
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "enumerator.json").write_text(damage)
+
+    with pytest.raises(BalancedSourceError, match=r"^the stored state .*/enumerator.json is damag"):
+        checkpoint.run(stateDir=str(state))

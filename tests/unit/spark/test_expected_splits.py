@@ -19,9 +19,15 @@ A, B, C = ("c", "t", 0), ("c", "t", 1), ("c", "u", 0)
 
 
 class Epochs:
-    """A runtime that adopts one assignment after the other."""
+    """A runtime that adopts one assignment after the other.
 
-    def __init__(self, *assignments: Assignment | None) -> None:
+    Args:
+        assignments: in their order.
+        settled: epoch in which everything that is there has an owner; None: not known.
+    """
+
+    def __init__(self, *assignments: Assignment | None, settled: int | None = None) -> None:
+        self.settled_epoch = settled
         self._left: Iterator[Assignment | None] = iter(assignments)
         self._newest: Assignment | None = None
 
@@ -70,6 +76,16 @@ def test_splits_of_the_checkpoint_and_of_other_hosts_are_not_waited_for() -> Non
 
     assert found is not None
     assert found.positions.keys() == {A, C}
+
+
+def test_what_was_guessed_before_the_report_is_not_waited_for_once_all_is_known() -> None:
+    """Such as a shard that was read and has left the checkpoint."""
+    guess, first, all_there = assignment(A, C), assignment(B, epoch=6), assignment(A, B, epoch=7)
+
+    found = wait(expecting(guess), Epochs(None, first, all_there, settled=7), B)
+
+    assert found is not None
+    assert found.positions.keys() == {A, B}
 
 
 def test_a_split_that_is_never_assigned_is_named() -> None:

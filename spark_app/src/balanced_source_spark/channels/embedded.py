@@ -21,7 +21,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.report import HostReport
-from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.errors import CorruptDocumentError, RefusedDiscoveryError
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop, why_failed
 from balanced_source_adapters.folder import FolderStore
 from balanced_source_adapters.mistakes import discovery_errors, named
@@ -208,4 +208,13 @@ class EmbeddedChannel:
 
 def _restored(store: FolderStore | None, source: Source[Any, Any]) -> Checkpoint[Any, Any] | None:
     text = store.read() if store is not None else None
-    return None if text is None else state_codec.decode(text, source, uid=UID)
+    if store is None or text is None:
+        return None
+    try:
+        return state_codec.decode(text, source, uid=UID)
+    except CorruptDocumentError as error:
+        raise CorruptDocumentError(
+            f"the stored state {store.path} is damaged: restore it together with the Spark"
+            " checkpoint, or delete it, and the query says what it can do without it. Details:"
+            f" {error}"
+        ) from error

@@ -1,8 +1,10 @@
 """Reads the options of files. Keys of the mappings are lower case."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from balanced_source.connectors.files import (
@@ -15,7 +17,8 @@ from balanced_source.connectors.files import (
     kind_of_all,
 )
 from balanced_source.names import separated, shown
-from balanced_source_adapters.files.stores import inner
+from balanced_source_adapters.files.stores import inner, selection
+from balanced_source_adapters.folder import state_path
 from balanced_source_spark.contract.ddl import check_ddl, nullable, selected
 from balanced_source_spark.contract.option_table import rejected
 from balanced_source_spark.contract.values import choice, flag, number, seconds
@@ -227,6 +230,7 @@ def files_source(options: Mapping[str, str], *, is_batch: bool) -> FilesSource:
             " was ever read",
         )
     paths = paths_of(options)
+    _check_state_dir(options, paths)
     losses = tuple(known.value.lower() for known in (OnFileLoss.FAIL, OnFileLoss.SKIP))
     return FilesSource(
         paths=paths,
@@ -262,6 +266,18 @@ def paths_of(options: Mapping[str, str]) -> tuple[str, ...]:
     except ValueError as error:
         raise rejected(name, str(error)) from error
     return tuple(given)
+
+
+def _check_state_dir(options: Mapping[str, str], paths: Iterable[str]) -> None:
+    """Refuse a folder of the state in which the query would find its own files."""
+    folder = options.get("statedir")
+    if not folder or kind_of_all(tuple(paths)) is not StoreKind.VOLUME:
+        return
+    state = os.path.abspath(state_path(Path(folder)))  # noqa: PTH100 - a path as it is spelled
+    if selection(paths)(state):
+        raise rejected(
+            "stateDir", f"the files of {shown(folder)} are read, too: name another folder"
+        )
 
 
 def _array(text: str) -> list[str]:

@@ -120,6 +120,24 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
             return _gone(scope, error, may_lose=self.source.may_lose)
         return error
 
+    def problems(self) -> Mapping[str, Exception]:
+        return {
+            scope: _awaited(error) if self._is_awaited(scope, error) else error
+            for scope, error in super().problems().items()
+        }
+
+    def blocked(self) -> Mapping[str, Exception]:
+        found = super().blocked()
+        return {s: error for s, error in found.items() if not self._is_awaited(s, error)}
+
+    def _is_awaited(self, scope: str, error: Exception) -> bool:
+        """Whether a stream that was read is gone, and is read again when it is there again.
+
+        Its name is right, so a query that is started meanwhile waits, too.
+        """
+        is_gone = isinstance(error, RefusedDiscoveryError) and error.is_hopeless
+        return is_gone and self.source.may_lose and bool(self._held(scope))
+
     def _readable(
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
     ) -> Discovered:
@@ -292,6 +310,12 @@ def _gone(scope: str, error: Exception, *, may_lose: bool) -> RefusedDiscoveryEr
         is_hopeless=True,
         is_fatal=not may_lose,
     )
+
+
+def _awaited(error: Exception) -> Exception:
+    if not isinstance(error, RefusedDiscoveryError):
+        return error
+    return RefusedDiscoveryError(str(error), scope=error.scope, reason=error.reason)
 
 
 def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
