@@ -1,9 +1,9 @@
 """Where the packaged application keeps the journal of its source: in its Spark checkpoint."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from balanced_source.documents.pipeline import Pipeline
 from balanced_source.errors import InvalidSpecError
@@ -46,7 +46,8 @@ def journal_of(pipeline: Pipeline, *, retained: str | None) -> Mapping[str, str]
 
 def _absolute(location: str) -> str:
     """Spark takes a relative path from the driver's folder, which executors do not have."""
-    return location.rstrip("/") if urlsplit(location).scheme else str(Path(location).absolute())
+    is_url = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", location) is not None
+    return location.rstrip("/") if is_url else str(Path(location).absolute())
 
 
 def check_progress(options: Mapping[str, str], *, field: str) -> None:

@@ -60,6 +60,7 @@ def test_an_object_store_that_puts_only_if_there_is_none_can_hold_a_journal(loca
     [
         ("", "is missing: this source is read with a journal"),
         ("relative/j", "an absolute path"),
+        ("s3://[x", "is no URL"),
         ("hdfs://nn/j", "neither a folder nor an object store"),
         ("file://host/j", "neither a folder nor an object store"),
         ("dbfs:/j", "neither a folder nor an object store"),

@@ -4,6 +4,7 @@ Keys of the mappings are lower case; the names in calls are the documented ones.
 """
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 from balanced_source import durations
 from balanced_source.names import shown
@@ -102,3 +103,12 @@ def seconds(duration: str, name: str) -> float:
             name, f"expected a duration such as 500ms, 5m or 1h30m, not {shown(duration)}"
         )
     return durations.seconds(duration)
+
+
+def is_url(text: str) -> bool:
+    """Return whether a text is an http or https URL with a host."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname and parts.port != 0)
+    except ValueError:  # a port that is no number, or half of an IPv6 address
+        return False

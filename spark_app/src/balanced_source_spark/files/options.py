@@ -21,9 +21,9 @@ from balanced_source_adapters.files.stores import inner, selection
 from balanced_source_adapters.folder import state_path
 from balanced_source_spark.contract.ddl import check_ddl, nullable, selected
 from balanced_source_spark.contract.option_table import rejected
-from balanced_source_spark.contract.values import choice, flag, number, seconds
+from balanced_source_spark.contract.values import choice, flag, is_url, number, seconds
 from balanced_source_spark.files.option_names import METADATA
-from balanced_source_spark.files.store_options import is_url, store_settings
+from balanced_source_spark.files.store_options import store_settings
 
 BATCH_AHEAD: Final = 1000
 """Blocks that a reader of a batch query asks for at once: nothing is read while it plans."""

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from balanced_source.connectors.files import Store, StoreKind, kind_of_all, reached
 from balanced_source.names import checked_object, shown
 from balanced_source_spark.contract.option_table import rejected
+from balanced_source_spark.contract.values import is_url
 
 _OF: Final = {
     StoreKind.GCS: ("gcsEndpoint", "gcsSecret"),
@@ -63,15 +63,6 @@ def _endpoint(options: Mapping[str, str], name: str) -> str:
     if endpoint and not is_url(endpoint):
         raise rejected(name, f"expected an http or https URL, not {shown(endpoint)}")
     return endpoint
-
-
-def is_url(text: str) -> bool:
-    """Return whether a text is an http or https URL with a host."""
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname and parts.port != 0)
-    except ValueError:  # a port that is no number, or half of an IPv6 address
-        return False
 
 
 def _secret(options: Mapping[str, str], name: str) -> str | None:

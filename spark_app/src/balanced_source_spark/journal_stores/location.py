@@ -23,7 +23,10 @@ def journal_store(location: str, *, field: str) -> JournalStore:
     Raises:
         InvalidSpecError: it is none of these.
     """
-    parts = urlsplit(location)
+    try:
+        parts = urlsplit(location)
+    except ValueError as error:  # half of an IPv6 address
+        raise InvalidSpecError(f"{shown(location)} is no URL: {error}", field=field) from error
     if parts.scheme in OBJECT_STORES:
         if not parts.netloc:
             raise InvalidSpecError(

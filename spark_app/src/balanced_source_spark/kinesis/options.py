@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from balanced_source.assigners import SplitAssigner
 from balanced_source.connectors.kinesis import (
@@ -20,7 +19,7 @@ from balanced_source.connectors.kinesis import (
 )
 from balanced_source.names import checked_object, separated, shown
 from balanced_source_spark.contract.option_table import rejected
-from balanced_source_spark.contract.values import choice, seconds
+from balanced_source_spark.contract.values import choice, is_url, seconds
 
 STREAM: Final = re.compile(
     r"(arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:[0-9]{12}:stream/)?[A-Za-z0-9_.-]{1,128}\Z"
@@ -77,7 +76,7 @@ def _interval(text: str) -> float:
 def _server(options: Mapping[str, str]) -> Server:
     endpoint, secret = options.get("kinesisendpoint", ""), options.get("kinesissecret")
     region = options.get("kinesisregion", "")
-    if endpoint and not _is_url(endpoint):
+    if endpoint and not is_url(endpoint):
         raise rejected("kinesisEndpoint", f"expected an http or https URL, not {shown(endpoint)}")
     if region and not _REGION.match(region):
         raise rejected(
@@ -87,14 +86,6 @@ def _server(options: Mapping[str, str]) -> Server:
     if secret is not None:
         checked_object(secret, field="option kinesisSecret")
     return Server(endpoint=endpoint, region=region, secret=secret)
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname and parts.port != 0)
-    except ValueError:  # a port that is no number, or half of an IPv6 address
-        return False
 
 
 def _start(options: Mapping[str, str], streams: tuple[str, ...]) -> Start:
