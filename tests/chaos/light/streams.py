@@ -130,7 +130,11 @@ def run_stream(
         checker="keyed",
         acts=acts,
     )
-    return run_written(source, drawn(dice, *acts, pause=3) if faults is None else faults, tell)
+    try:
+        return run_written(source, drawn(dice, *acts, pause=3) if faults is None else faults, tell)
+    finally:
+        # The account of the server has so many shards for all schedules.
+        stream.delete()
 
 
 def stream_stage(world: World, folder: Path, endpoint: str, stream: str, zygote: Zygote) -> Stage:
