@@ -123,6 +123,27 @@ def test_an_uninstall_leaves_no_lease_with_a_dead_holder(
     assert release.lease is None
 
 
+@VERSIONS
+def test_drivers_keep_their_account_when_the_release_is_uninstalled(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path, program: str
+) -> None:
+    """They run on, report, and replace executors. The next install takes the account over."""
+    name = f"drivers-{program}"
+    release = Release(control_plane, chart, tmp_path, name, program)
+    jobs = ("--set", f"spark.jobNamespaces={{{name}}}")
+    release("install", *jobs)
+    release("uninstall")
+
+    full = f"{name}-balanced-source"
+    for kind, kept in (("serviceaccount", "spark"), ("role", f"{full}-spark")):
+        assert control_plane.get(kind, kept, name) is not None
+    assert control_plane.get("rolebinding", f"{full}-spark", name) is not None
+    assert control_plane.get("deployment", full, name) is None
+
+    release("install", *jobs)
+    release("uninstall")
+
+
 def test_a_lease_that_an_operator_has_created_is_left_alone(
     control_plane: ControlPlane, chart: Path, tmp_path: Path
 ) -> None:

@@ -130,6 +130,24 @@ def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
     assert status_of(facts(state=replace(state(epoch=4), parallelism=9))).readers == 2
 
 
+def test_before_an_epoch_is_adopted_the_sentence_is_about_both() -> None:
+    status = status_of(facts(state=replace(state(epoch=4), parallelism=1)))
+
+    assert status.message == "epoch 3 is read; then 1 reader reads 5 splits in epoch 4"
+
+
+def test_a_running_query_that_reads_nothing_because_of_a_mistake_is_not_ready() -> None:
+    """Such as a topic whose name an edit has misspelt."""
+    problem = RefusedDiscoveryError(
+        "topic x does not exist: create it", scope="main", reason="UnknownTopic"
+    )
+
+    status = status_of(facts(state=replace(state(), owners={}), discovery={"main": problem}))
+
+    assert conditions(status)["Ready"] == ("False", "UnknownTopic")
+    assert status.message == "topic x does not exist: create it; no split is assigned to a reader"
+
+
 def test_a_missing_topic_is_reported_while_the_rest_is_read() -> None:
     problem = RefusedDiscoveryError(
         "topic x does not exist: create it", scope="main", reason="UnknownTopic"

@@ -247,18 +247,27 @@ def _ready(
         return None, silence.reason, silence.message
     if reads and (stall := _with_reason(reported(facts), Reason.QUERY_STALLED)) is not None:
         return False, stall.reason, stall.message
+    if reads and state is not None and degraded is not None and not state.owners:
+        # Such as a topic whose name was misspelt by an edit: the query runs, and reads nothing.
+        return False, degraded.reason, f"{degraded.message}; no split is assigned to a reader"
     if reads and state is not None:
         problem_text = f"{degraded.message}; " if degraded is not None else ""
-        reading = (
-            f"{state.parallelism} readers read {len(state.owners)} splits in epoch {state.epoch}"
-        )
-        return True, Reason.READING, problem_text + reading
+        return True, Reason.READING, problem_text + _reading(facts, state)
     why = (
         degraded
         or progressing
         or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
+
+
+def _reading(facts: Facts, state: CoordinatorState[Any]) -> str:
+    count, splits = state.parallelism, len(state.owners)
+    readers = "1 reader reads" if count == 1 else f"{count} readers read"
+    newest = f"{readers} {splits} split{'' if splits == 1 else 's'}"
+    if (adopted := adopted_epoch(facts, state)) < state.epoch:
+        return f"epoch {adopted} is read; then {newest} in epoch {state.epoch}"
+    return f"{newest} in epoch {state.epoch}"
 
 
 def _ended(facts: Facts) -> tuple[bool, str, str]:
