@@ -236,29 +236,31 @@ def _ready(
         return True, Reason.FINISHED, "everything has been read"
     if application.is_over:
         return _ended(facts)
-    reads = (
-        state is not None
-        and adopted_epoch(facts, state) > 0
-        and application.state is ApplicationState.RUNNING
-        and not facts.starting
-    )
-    if reads and (silence := _with_reason(facts.problems, Reason.DRIVER_SILENT)) is not None:
-        # It may read on without a way to the API server, or hang.
-        return None, silence.reason, silence.message
-    if reads and (stall := _with_reason(reported(facts), Reason.QUERY_STALLED)) is not None:
-        return False, stall.reason, stall.message
-    if reads and state is not None and degraded is not None and not state.owners:
-        # Such as a topic whose name was misspelt by an edit: the query runs, and reads nothing.
-        return False, degraded.reason, f"{degraded.message}; no split is assigned to a reader"
-    if reads and state is not None:
-        problem_text = f"{degraded.message}; " if degraded is not None else ""
-        return True, Reason.READING, problem_text + _reading(facts, state)
+    is_running = application.state is ApplicationState.RUNNING and not facts.starting
+    if is_running and state is not None and adopted_epoch(facts, state) > 0:
+        return _running(facts, state, degraded)
     why = (
         degraded
         or progressing
         or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
+
+
+def _running(
+    facts: Facts, state: CoordinatorState[Any], degraded: Problem | None
+) -> tuple[bool | None, str, str]:
+    """What is said of a query that has taken an assignment."""
+    if (silence := _with_reason(facts.problems, Reason.DRIVER_SILENT)) is not None:
+        # It may read on without a way to the API server, or hang.
+        return None, silence.reason, silence.message
+    if (stall := _with_reason(reported(facts), Reason.QUERY_STALLED)) is not None:
+        return False, stall.reason, stall.message
+    if degraded is not None and not state.owners:
+        # Such as a topic whose name was misspelt by an edit: the query runs, and reads nothing.
+        return False, degraded.reason, f"{degraded.message}; no split is assigned to a reader"
+    problem_text = f"{degraded.message}; " if degraded is not None else ""
+    return True, Reason.READING, problem_text + _reading(facts, state)
 
 
 def _reading(facts: Facts, state: CoordinatorState[Any]) -> str:

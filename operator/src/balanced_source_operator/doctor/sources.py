@@ -181,8 +181,8 @@ async def check_references(
             application.service_account,
             Fault.SERVICE_ACCOUNT_MISSING,
             (
-                "Create it with the rights that Spark's drivers need (spark.jobNamespaces of the Helm"
-                " chart)."
+                "Create it with the rights that Spark's drivers need (spark.jobNamespaces of the"
+                " Helm chart)."
             ),
         ),
         *(
