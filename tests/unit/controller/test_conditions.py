@@ -130,6 +130,19 @@ def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:
     assert status_of(facts(state=replace(state(epoch=4), parallelism=9))).readers == 2
 
 
+def test_what_operator_and_driver_say_alike_is_said_once() -> None:
+    why = Problem(reason="ClusterUnreachable", message="cluster main does not answer")
+    other = Problem(reason="ClusterUnreachable", message="cluster east does not answer")
+
+    status = status_of(facts(problems=(why, other, why)))
+
+    degraded = next(c for c in status.conditions if c.type == "Degraded")
+    assert degraded.message.count("main does not answer") == 1
+    assert degraded.message.startswith("cluster main"), "the worst comes first"
+    assert "east does not answer" in degraded.message
+    assert "(and 1 more)" in status.message
+
+
 def test_before_an_epoch_is_adopted_the_sentence_is_about_both() -> None:
     status = status_of(facts(state=replace(state(epoch=4), parallelism=1)))
 

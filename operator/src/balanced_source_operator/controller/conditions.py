@@ -175,11 +175,13 @@ def _autoscaling(facts: Facts) -> list[Condition]:
 
 def _brief(problems: Sequence[Problem]) -> str:
     """The worst problem, with the number of the others: for a column of a table."""
+    problems = _distinct(problems)
     return _counted(problems[0].message, len(problems) - 1)
 
 
 def _sentence(problems: Sequence[Problem]) -> str:
     """All problems, the worst first, as far as there is room, and the number of the others."""
+    problems = _distinct(problems)
     text, left = problems[0].message, 0
     room = MESSAGE_LIMIT - len(_counted("", len(problems)))
     for problem in problems[1:]:
@@ -189,6 +191,14 @@ def _sentence(problems: Sequence[Problem]) -> str:
         else:
             text += further
     return _counted(text, left)
+
+
+def _distinct(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems, each once: operator and driver may say the same of a cluster."""
+    found: dict[tuple[str, str], Problem] = {}
+    for problem in problems:
+        found.setdefault((problem.reason, problem.message), problem)
+    return list(found.values())
 
 
 def _counted(text: str, others: int) -> str:
