@@ -39,6 +39,7 @@ RATE: Final = 300
 
 SYSTEM: Final = "balanced-source"
 RELEASE: Final = "balanced-source"
+WAITING: Final = ("--namespace", SYSTEM, "--wait", "--timeout", "5m")
 OLD_IMAGE: Final = f"balanced-source/spark:{release.FIRST.version}"
 NEW_IMAGE: Final = spark_image_name(SPARK[0])
 CHART: Final = CHECKOUT / "charts" / "balanced-source"
@@ -87,11 +88,11 @@ class UpgradeScene:
     def change_and_roll_back(self) -> None:
         """``helm upgrade`` with another value, then ``helm rollback``: two new operators."""
         self._helm("upgrade", CHART, OPERATOR.rpartition(":")[2], logging={"debug": True})
-        self.helm("rollback", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "5m")
+        self.helm("rollback", RELEASE, *WAITING)
 
     def uninstall(self) -> None:
         """``helm uninstall``, and wait until no operator runs. Sources and queries stay."""
-        self.helm("uninstall", RELEASE, "--namespace", SYSTEM, "--wait", "--timeout", "5m")
+        self.helm("uninstall", RELEASE, *WAITING)
         wait_until(lambda: not self.operator_images(), 120, "the operator to be gone", interval=1)
 
     def install_again(self) -> None:
@@ -173,18 +174,7 @@ class UpgradeScene:
             **more,
         }
         file = self.helm.values(f"{verb}-values", values)
-        self.helm(
-            verb,
-            RELEASE,
-            chart,
-            "--namespace",
-            SYSTEM,
-            "--values",
-            file,
-            "--wait",
-            "--timeout",
-            "5m",
-        )
+        self.helm(verb, RELEASE, chart, "--values", file, *WAITING)
 
     def _manifest(self, name: str) -> dict[str, Any]:
         """The release's own example, for one topic."""

@@ -15,7 +15,7 @@ Tasks import this, so it imports little.
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
 
@@ -71,10 +71,7 @@ def share_one_heap() -> bool:
     Returns:
         Whether that was done: not where the user has chosen, nor with another C library.
     """
-    if CHOSEN in os.environ or not sys.platform.startswith("linux"):
-        return False
-    mallopt = _of_c("mallopt")
-    return mallopt is not None and mallopt(_M_ARENA_MAX, 1) == 1
+    return _set((_M_ARENA_MAX, 1), unless=(CHOSEN,))
 
 
 @cache
@@ -88,10 +85,14 @@ def reuse_pages() -> bool:
     Returns:
         Whether that was done: not where the user has chosen, nor with another C library.
     """
-    if any(name in os.environ for name in THRESHOLDS) or not sys.platform.startswith("linux"):
+    return _set((_M_MMAP_THRESHOLD, LARGEST), (_M_TRIM_THRESHOLD, KEPT), unless=THRESHOLDS)
+
+
+def _set(*settings: tuple[int, int], unless: Iterable[str]) -> bool:
+    """Change settings of glibc, unless one of some variables is set; whether that was done."""
+    if any(name in os.environ for name in unless) or not sys.platform.startswith("linux"):
         return False
     mallopt = _of_c("mallopt")
-    settings = ((_M_MMAP_THRESHOLD, LARGEST), (_M_TRIM_THRESHOLD, KEPT))
     return mallopt is not None and all(mallopt(*setting) == 1 for setting in settings)
 
 

@@ -19,7 +19,7 @@ from balanced_source.connectors.files import FilesSource, Format, Store
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source_adapters.files.connector import FilesConnector, listed
-from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.file_store import FileStore, WantedFiles
 from balanced_source_adapters.files.stores import store_of
 from balanced_source_spark.contract.secrets import QuerySecrets
 from balanced_source_spark.files.options import FileReadOptions
@@ -205,7 +205,10 @@ def test_a_listing_has_only_names_that_begin_as_the_pattern_does(bucket: Bucket)
     source = FilesSource(paths=(pattern,), kind_of_file=Format.TEXT, store=bucket.store)
     store = bucket.opened()
 
-    walked = [file.path for file in store.walk(f"{BUCKET}/named", begins=f"{BUCKET}/named/011")]
+    walked = [
+        file.path
+        for file in store.walk(f"{BUCKET}/named", wanted=WantedFiles(begins=f"{BUCKET}/named/011"))
+    ]
     found = [file.path for file in listed(source.list_page(1, None), store)]
 
     wanted = ["named/011", *(f"named/{number:05}.txt" for number in range(1100, 1200))]

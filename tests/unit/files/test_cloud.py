@@ -13,6 +13,7 @@ from balanced_source.connectors.files import Store
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.files import azure, cloud, gcs
 from balanced_source_adapters.files.cloud import CloudStore, RangedFile
+from balanced_source_adapters.files.file_store import WantedFiles
 from balanced_source_adapters.files.stores import store_of
 
 obstore = pytest.importorskip("obstore")
@@ -55,7 +56,7 @@ def paths(found: Iterator[Any]) -> list[str]:
 def test_objects_below_a_prefix_are_listed(store: CloudStore) -> None:
     assert paths(store.walk("b/in/")) == ["b/in/a", "b/in/b/c", "b/in/é + %20#?"]
     assert paths(store.walk("b/in/a")) == ["b/in/a"]
-    assert paths(store.walk("b/in/a", below=True)) == []
+    assert paths(store.walk("b/in/a", wanted=WantedFiles(below=True))) == []
     assert len(paths(store.walk("b"))) == 5
     assert paths(store.walk("b/in", after="b/in/a")) == ["b/in/b/c", "b/in/é + %20#?"]
     assert paths(store.walk("b/nothing")) == []

@@ -14,6 +14,7 @@ from balanced_source.connectors.files.settings import Store
 from balanced_source.connectors.files.split import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.files import notifications, stores
+from balanced_source_adapters.files.file_store import WantedFiles
 from balanced_source_adapters.files.notifications import Notifications, created
 from balanced_source_adapters.files.stores import LocalStore, S3Store, inner, store_of
 
@@ -210,7 +211,9 @@ def test_an_object_does_not_hide_those_below_its_name(monkeypatch: pytest.Monkey
     bucket: Any = Bucket("bucket/logs", "bucket/logs/a")
     store = S3Store(bucket, {"region": "x"})
 
-    assert [file.path for file in store.walk("bucket/logs", below=True)] == ["bucket/logs/a"]
+    assert [file.path for file in store.walk("bucket/logs", wanted=WantedFiles(below=True))] == [
+        "bucket/logs/a"
+    ]
     assert [file.path for file in store.walk("bucket/logs")] == ["bucket/logs"], "named itself"
 
 
@@ -224,7 +227,7 @@ def test_a_look_at_an_object_before_the_listing_may_fail() -> None:
     bucket: Any = Restarting("bucket/in/2026-11")
 
     with pytest.raises(TransientDiscoveryError, match=r"cannot list s3://bucket/in: no answer\."):
-        list(S3Store(bucket, {}).walk("bucket/in", begins="bucket/in/2026-"))
+        list(S3Store(bucket, {}).walk("bucket/in", wanted=WantedFiles(begins="bucket/in/2026-")))
 
 
 def test_the_clients_of_a_store_get_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,13 +138,8 @@ def busy_time(metrics: Mapping[str, Any]) -> BusyTime | None:
 
     Whatever is malformed is unknown: nothing depends on it but what people read.
     """
-    try:
-        times = [(row[3], row[4]) for row in metrics[FIGURES]]
-    except (KeyError, TypeError, IndexError):
-        return None
-    if not times or not all(type(one) is int and one >= 0 for pair in times for one in pair):
-        return None
-    return BusyTime(*map(sum, zip(*times, strict=True)))
+    times = _pairs(metrics, 3, 4)
+    return BusyTime(*map(sum, zip(*times, strict=True))) if times else None
 
 
 def records_read(metrics: Mapping[str, Any]) -> dict[int, int]:
@@ -152,12 +147,7 @@ def records_read(metrics: Mapping[str, Any]) -> dict[int, int]:
 
     Empty if it does not say, or is malformed.
     """
-    try:
-        found = [(row[0], row[1]) for row in metrics[FIGURES]]
-    except (KeyError, TypeError, IndexError):
-        return {}
-    is_valid = all(type(one) is int and one >= 0 for pair in found for one in pair)
-    return dict(found) if is_valid else {}
+    return dict(_pairs(metrics, 0, 1))
 
 
 def joined(reports: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
@@ -166,6 +156,16 @@ def joined(reports: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
     if not tables or not all(isinstance(table, list) for table in tables):
         return {}
     return {FIGURES: [row for table in tables for row in table or ()]}
+
+
+def _pairs(metrics: Mapping[str, Any], first: int, second: int) -> list[tuple[int, int]]:
+    """Return two numbers of each row of a report's `metrics`; none if any of them is malformed."""
+    try:
+        found = [(row[first], row[second]) for row in metrics[FIGURES]]
+    except (KeyError, TypeError, IndexError):
+        return []
+    is_valid = all(type(one) is int and one >= 0 for pair in found for one in pair)
+    return found if is_valid else []
 
 
 def _smoothed(speed: float | None, sample: TaskSample) -> float | None:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
 from balanced_source_adapters.files.file_store import (
+    EVERYTHING,
     FileStore,
-    everywhere,
+    WantedFiles,
     narrowed,
     not_installed,
     offset_of,
@@ -77,17 +78,11 @@ class CloudStore(FileStore):
         self.is_ordered = is_ordered
 
     def walk(
-        self,
-        base: str,
-        *,
-        after: str = "",
-        enters: Callable[[str], bool] = everywhere,
-        begins: str = "",
-        below: bool = False,
+        self, base: str, *, after: str = "", wanted: WantedFiles = EVERYTHING
     ) -> Iterator[File]:
         base = base.strip("/")
         try:
-            if not below and (only := self.stat(base)) is not None:
+            if not wanted.below and (only := self.stat(base)) is not None:
                 yield only
                 if only.size:
                     return
@@ -96,7 +91,7 @@ class CloudStore(FileStore):
                 lambda start: self._below(base, start),
                 self.stat,
                 after=after,
-                begins=begins,
+                begins=wanted.begins,
                 is_ordered=self.is_ordered,
             )
         except FileNotFoundError:

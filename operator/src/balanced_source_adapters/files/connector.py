@@ -5,7 +5,6 @@ Only the driver lists files: the operator lends no one its disks or roles.
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Final
 
 from balanced_source.api import (
@@ -36,10 +35,8 @@ from balanced_source.connectors.files import (
     base_of,
     compiled,
     is_visible,
-    may_hold,
     page_of,
     position_of,
-    start_of,
     with_position,
 )
 from balanced_source.connectors.pull import Page
@@ -51,7 +48,7 @@ from balanced_source.errors import (
     text_of,
 )
 from balanced_source.names import is_unicode
-from balanced_source_adapters.files.file_store import FileStore
+from balanced_source_adapters.files.file_store import FileStore, WantedFiles
 from balanced_source_adapters.files.news import News
 from balanced_source_adapters.files.stores import inner, selection, store_of
 from balanced_source_adapters.lazy_log import get_logger
@@ -201,13 +198,7 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
     several, known = len(patterns) > 1, set[str]()
     for pattern, expression in zip(patterns, expressions, strict=True):
         base, is_there = base_of(pattern), False
-        for file in store.walk(
-            base,
-            after=after,
-            enters=partial(may_hold, pattern=pattern),
-            begins=start_of(pattern),
-            below=base.rstrip("/") != pattern.rstrip("/"),
-        ):
+        for file in store.walk(base, after=after, wanted=WantedFiles.by(pattern)):
             is_there = True
             if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
                 continue

@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, Self
 
 from balanced_source.api import SecretReader
-from balanced_source.connectors.files import File
+from balanced_source.connectors.files import File, base_of, may_hold, start_of
 from balanced_source.errors import RefusedDiscoveryError
 
 if TYPE_CHECKING:
@@ -15,6 +17,34 @@ if TYPE_CHECKING:
 def everywhere(_: str) -> bool:
     """Return that files below each folder are wanted."""
     return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedFiles:
+    """Which files of a place are wanted.
+
+    Attributes:
+        enters: whether files below a folder are. Stores without folders do not ask.
+        begins: with which their paths begin.
+        below: whether the place counts as a folder alone. A store of objects may have both.
+    """
+
+    enters: Callable[[str], bool] = everywhere
+    begins: str = ""
+    below: bool = False
+
+    @classmethod
+    def by(cls, pattern: str) -> Self:
+        """Return which files a pattern wants below its `base_of`."""
+        return cls(
+            enters=partial(may_hold, pattern=pattern),
+            begins=start_of(pattern),
+            below=base_of(pattern).rstrip("/") != pattern.rstrip("/"),
+        )
+
+
+EVERYTHING: Final = WantedFiles()
+"""All files."""
 
 
 class FileStore(ABC):
@@ -28,23 +58,14 @@ class FileStore(ABC):
 
     @abstractmethod
     def walk(
-        self,
-        base: str,
-        *,
-        after: str = "",
-        enters: Callable[[str], bool] = everywhere,
-        begins: str = "",
-        below: bool = False,
+        self, base: str, *, after: str = "", wanted: WantedFiles = EVERYTHING
     ) -> Iterator[File]:
         """Return the file `base`, or all files below the folder `base`; none if nothing is there.
 
         Args:
             base: a path.
             after: only files with greater paths; empty unless the store is ordered.
-            enters: whether files below a folder are wanted. Stores without folders do not ask.
-            begins: files below the folder are wanted whose paths begin with this; others may be
-                left out.
-            below: whether `base` is wanted as a folder alone. A store of objects may have both.
+            wanted: which of them; others may be left out.
 
         Raises:
             DiscoveryError: the store does not answer, or refuses to.

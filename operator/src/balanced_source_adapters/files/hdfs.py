@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from balanced_source.connectors.files import File
 from balanced_source.errors import RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source_adapters.files.file_store import FileStore, everywhere, not_installed
+from balanced_source_adapters.files.file_store import (
+    EVERYTHING,
+    FileStore,
+    WantedFiles,
+    not_installed,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,13 +30,7 @@ class HdfsStore(FileStore):
         self._filesystem, self._server = filesystem, server
 
     def walk(
-        self,
-        base: str,
-        *,
-        after: str = "",
-        enters: Callable[[str], bool] = everywhere,
-        begins: str = "",
-        below: bool = False,
+        self, base: str, *, after: str = "", wanted: WantedFiles = EVERYTHING
     ) -> Iterator[File]:
         from pyarrow.fs import FileType
 
@@ -40,7 +39,7 @@ class HdfsStore(FileStore):
             if info.type is FileType.File:
                 yield _file(base, info)
             elif info.type is FileType.Directory:
-                yield from self._below(base, enters)
+                yield from self._below(base, wanted.enters)
         except OSError as error:
             raise TransientDiscoveryError(
                 f"cannot list hdfs://{self._server}{base}: {_line(error)}. Check the name node, and"

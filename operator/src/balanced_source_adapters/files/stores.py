@@ -30,8 +30,9 @@ from balanced_source.names import shown
 from balanced_source_adapters.files.azure import azure_store
 from balanced_source_adapters.files.cloud import ILLEGAL, RENAME, first_line
 from balanced_source_adapters.files.file_store import (
+    EVERYTHING,
     FileStore,
-    everywhere,
+    WantedFiles,
     keys_of,
     narrowed,
     not_installed,
@@ -60,13 +61,7 @@ class LocalStore(FileStore):
     """Files on the disks of this machine, and on volumes that are mounted here."""
 
     def walk(
-        self,
-        base: str,
-        *,
-        after: str = "",
-        enters: Callable[[str], bool] = everywhere,
-        begins: str = "",
-        below: bool = False,
+        self, base: str, *, after: str = "", wanted: WantedFiles = EVERYTHING
     ) -> Iterator[File]:
         try:
             status = os.stat(base)  # noqa: PTH116 - half the price of a Path, for a million files
@@ -77,7 +72,7 @@ class LocalStore(FileStore):
         if S_ISREG(status.st_mode):
             yield File(status.st_mtime_ns, base, status.st_size)
         elif S_ISDIR(status.st_mode):
-            yield from self._below(base, enters)
+            yield from self._below(base, wanted.enters)
 
     def exists(self, base: str) -> bool:
         return os.path.exists(base)  # noqa: PTH110 - as above
@@ -149,36 +144,24 @@ class S3Store(FileStore):
         self._options = options
 
     def walk(
-        self,
-        base: str,
-        *,
-        after: str = "",
-        enters: Callable[[str], bool] = everywhere,
-        begins: str = "",
-        below: bool = False,
+        self, base: str, *, after: str = "", wanted: WantedFiles = EVERYTHING
     ) -> Iterator[File]:
-        from pyarrow.fs import FileType
-
         base = base.strip("/")
-        try:
-            info = None if below else self._filesystem.get_file_info(base)
-        except OSError as error:
-            raise _unlistable(base, error) from error
-        if info is not None and info.type is FileType.File:
-            yield _object(info)
-            # An empty object may stand for a folder, as some clients of Hadoop mark them.
-            if info.size:
-                return
         bucket, _, prefix = base.partition("/")
         try:
+            if not wanted.below and (only := self.stat(base)) is not None:
+                yield only
+                # An empty object may stand for a folder, as some clients of Hadoop mark them.
+                if only.size:
+                    return
             yield from narrowed(
                 lambda start: self._below(bucket, prefix, offset_of(bucket, start) or None),
                 self.stat,
                 after=after,
-                begins=begins,
+                begins=wanted.begins,
                 is_ordered=not bucket.endswith(_UNORDERED),
             )
-        except OSError as error:  # of the look at the object that is called as the text itself
+        except OSError as error:  # of a look at one object
             raise _unlistable(base, error) from error
 
     def _below(self, bucket: str, prefix: str, after: str | None) -> Iterator[File]:

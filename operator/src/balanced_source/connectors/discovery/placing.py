@@ -172,12 +172,8 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         self.context.assign_splits(SplitsAssignment(assignment=given))
 
     def is_settled(self) -> bool:
-        scopes, transient = self.source.scopes(), self.transient
-        is_tried_again = transient.failures or transient.unstarted or transient.missing
-        is_looked_up = transient.in_flight or transient.voided
-        return transient.is_sure(scopes) and not (
-            self.undiscovered() or is_tried_again or is_looked_up
-        )
+        is_sure = self.transient.is_sure(self.source.scopes())
+        return is_sure and not (self.undiscovered() or self.transient.is_asking)
 
     def only_awaits(self) -> bool:
         is_awaiting = self.source.discovers_once and any(self.transient.awaited.values())

@@ -263,17 +263,16 @@ class TransientState:
         return self.answered.issuperset(scopes) and not self.unconfirmed
 
     @property
+    def is_asking(self) -> bool:
+        """Whether something is looked up or tried again, or is not known to be gone."""
+        return bool(
+            self.in_flight or self.voided or self.missing or self.failures or self.unstarted
+        )
+
+    @property
     def is_unsettled(self) -> bool:
         """Whether something is looked up, or is not known to exist or to be gone."""
-        return bool(
-            self.in_flight
-            or self.voided
-            or self.missing
-            or self.failures
-            or self.unstarted
-            or self.refusing
-            or any(self.awaited.values())
-        )
+        return self.is_asking or bool(self.refusing or any(self.awaited.values()))
 
     def is_settled(self, scope: str) -> bool:
         """Whether all splits of the scope that were listed have a start position."""

@@ -17,7 +17,6 @@ BUCKETS: Final = 256
 LOSSES: Final = 4
 """Losses that each counter remembers; older ones are remembered as one."""
 
-
 _CLEAR: Final = 4
 """So many counters that are what they were before, for each of which only a part is back, tell that
 this is a return."""

@@ -113,10 +113,9 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
         One answer may be wrong, so the stream must be missing several times in a row.
         """
-        is_gone = isinstance(error, RefusedDiscoveryError) and error.is_hopeless
         absences = self.transient.absences.get(scope, 0) + 1
         is_read = bool(self._held(scope))
-        if is_gone and is_read and absences >= self.source.failure_threshold:
+        if _is_gone(error) and is_read and absences >= self.source.failure_threshold:
             return _gone(scope, error, may_lose=self.source.may_lose)
         return error
 
@@ -135,8 +134,7 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
         Its name is right, so a query that is started meanwhile waits, too.
         """
-        is_gone = isinstance(error, RefusedDiscoveryError) and error.is_hopeless
-        return is_gone and self.source.may_lose and bool(self._held(scope))
+        return _is_gone(error) and self.source.may_lose and bool(self._held(scope))
 
     def _readable(
         self, scope: str, result: DiscoveredShards, lineage: Lineage, expired: frozenset[SplitId]
@@ -310,6 +308,10 @@ def _gone(scope: str, error: Exception, *, may_lose: bool) -> RefusedDiscoveryEr
         is_hopeless=True,
         is_fatal=not may_lose,
     )
+
+
+def _is_gone(error: Exception) -> bool:
+    return isinstance(error, RefusedDiscoveryError) and error.is_hopeless
 
 
 def _awaited(error: Exception) -> Exception:
