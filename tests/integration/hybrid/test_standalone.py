@@ -160,7 +160,7 @@ def test_options_that_exclude_each_other_are_named(
             ).load()
         return str(raised.value)
 
-    good = json.loads(parts(kafka, topic, tmp_path, None))
+    good = json.loads(parts(kafka, topic, tmp_path / "in", None))
     assert "have different columns" in refusal(
         json.dumps([good[0], {**good[1], "columns": "value"}])
     )
