@@ -192,12 +192,37 @@ def test_an_image_brings_files_environment_and_entrypoint(bed: Bed) -> None:
     assert bed.logs("image").strip() == "packaged pod word in /opt"
 
 
-def test_an_unknown_image_fails_the_pod_and_says_so(bed: Bed) -> None:
+def test_a_pod_with_an_unknown_image_waits_and_says_so(bed: Bed) -> None:
+    def waiting() -> dict[str, Any]:
+        statuses = bed.status("no-image").get("containerStatuses") or [{"state": {}}]
+        return dict(statuses[0]["state"].get("waiting", {}))
+
     bed.run("no-image", "true", image="nginx:1")
-    status = bed.wait("no-image", "Failed")
-    assert status["reason"] == "ErrImagePull"
-    assert "no image 'nginx:1'" in status["message"]
-    assert status["containerStatuses"][0]["state"]["waiting"]["reason"] == "ErrImagePull"
+    wait_until(lambda: waiting().get("reason") == "ErrImagePull", TIMEOUT, "the pod to wait")
+    assert "no image 'nginx:1'" in waiting()["message"]
+    assert bed.status("no-image")["phase"] == "Pending"
+
+
+def last_words(bed: Bed, name: str) -> str:
+    ended = bed.wait(name, "Failed")["containerStatuses"][0]["state"]["terminated"]
+    return str(ended.get("message", ""))
+
+
+def test_a_container_leaves_its_last_words(bed: Bed) -> None:
+    fallback = {"terminationMessagePolicy": "FallbackToLogsOnError"}
+    bed.run("silent", "echo printed; exit 1")
+    bed.run("printed", "seq 100; exit 1", **fallback)
+    assert last_words(bed, "silent") == ""
+    assert last_words(bed, "printed").split() == [str(number) for number in range(21, 101)]
+
+
+def test_a_termination_log_comes_before_the_output(
+    bed: Bed, request: pytest.FixtureRequest
+) -> None:
+    if "rewritten" in request.node.name:
+        pytest.skip("without a root of its own, a container has no /dev/termination-log")
+    bed.run("left", "echo printed; echo left > /dev/termination-log; exit 1")
+    assert last_words(bed, "left") == "left\n"
 
 
 def test_a_program_that_does_not_exist_ends_with_127(bed: Bed) -> None:

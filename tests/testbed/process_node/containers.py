@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from testbed.process_node.last_words import LastWords
 from testbed.process_node.launcher import Launcher
 from testbed.process_node.reporter import StatusReporter
 from testbed.process_node.status import (
@@ -91,7 +92,8 @@ class Container:
     async def _run_once(self) -> int:
         log = self.logs / f"{self.spec['name']}.{self.status.restarts}.log"
         started = timestamp()
-        self._process = await self.launcher.start(self.spec, log)
+        words = LastWords(self.spec, self.launcher.folder, log)
+        self._process = await self.launcher.start(self.spec, log, words.binds)
         if self._stopping.is_set():  # asked to stop while it was being started
             self._kill_group()
         _log.info(
@@ -102,7 +104,8 @@ class Container:
         code = exit_code(await self._process.wait())
         self._kill_group()
         _log.info("%s: %s ended with %d", self.launcher.pod.name, self.spec["name"], code)
-        self._set_state(terminated(code, started, self.status.container_id))
+        message = words.text(code)
+        self._set_state(terminated(code, started, self.status.container_id, message))
         return code
 
     def _again(self, code: int) -> bool:

@@ -67,8 +67,16 @@ class Launcher:
         own = await container_environment(container, self.pod, self.objects)
         return self._base_environment(image) | dict(image.env) | own
 
-    async def start(self, container: Mapping[str, Any], log: Path) -> asyncio.subprocess.Process:
-        """Start the container; its output is appended to the log."""
+    async def start(
+        self, container: Mapping[str, Any], log: Path, files: Mapping[str, str]
+    ) -> asyncio.subprocess.Process:
+        """Start the container; its output is appended to the log.
+
+        Args:
+            container: its spec.
+            log: file for what it prints.
+            files: of the node by the path in the container; only shown in a root of its own.
+        """
         image = find_image(self.config.images, container["image"])
         env = await self.environment(container)
         argv = [expand(word, env) for word in _command(container, image)]
@@ -78,7 +86,7 @@ class Launcher:
             folder.mkdir(parents=True, exist_ok=True)
         spec: dict[str, Any] = {"parent": os.getpid()}
         if self.namespaces:
-            spec |= self._isolated(image, mounts)
+            spec |= self._isolated(image, {**files, **mounts})
         else:
             paths = PathMap({**image.binds, **mounts})
             argv = [paths.rewrite(word) for word in argv]

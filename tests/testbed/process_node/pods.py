@@ -177,32 +177,38 @@ class Pod:
         try:
             await self._prepare()
             await self._run_containers()
-        except UnknownImageError as error:
-            self._fail("ErrImagePull", str(error))
-        except (UnsupportedError, ValueError) as error:
-            self._fail("CreateContainerConfigError", str(error))
         except Exception as error:  # noqa: BLE001 - told in the pod's status, the node continues
             _log.exception("%s failed", self.facts.name)
             self._fail("ProcessNodeError", repr(error))
 
     async def _prepare(self) -> None:
-        """Wait until everything that the pod refers to is there."""
+        """Wait until everything that the pod refers to is there.
+
+        A kubelet tries again without end, too: such a pod stays Pending.
+        """
+        while not self._stopping:
+            try:
+                await self._look_for_parts()
+            except UnknownImageError as error:
+                self._set_waiting("ErrImagePull", str(error))
+            except (UnsupportedError, ValueError) as error:
+                self._set_waiting("CreateContainerConfigError", str(error))
+            except (MissingObjectError, *UNAVAILABLE) as error:
+                self._set_waiting("ContainerCreating", str(error))
+            else:
+                return
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _look_for_parts(self) -> None:
         for container in self._all:
             find_image(self._services.config.images, container.spec["image"])
         if not self._services.namespaces:
             self._volumes.transform = self._launcher.path_map().rewrite_file
-        while not self._stopping:
-            try:
-                # a change of an object that comes meanwhile is checked after that
-                async with self._refreshing:
-                    await self._volumes.prepare()
-                for container in self._all:
-                    await self._launcher.environment(container.spec)
-            except (MissingObjectError, *UNAVAILABLE) as error:
-                self._set_waiting("ContainerCreating", str(error))
-                await asyncio.sleep(_RETRY_SECONDS)
-            else:
-                return
+        # a change of an object that comes meanwhile is checked after that
+        async with self._refreshing:
+            await self._volumes.prepare()
+        for container in self._all:
+            await self._launcher.environment(container.spec)
 
     async def _run_containers(self) -> None:
         for container in self._init_containers:

@@ -31,11 +31,12 @@ def running(started: str) -> State:
     return {"running": {"startedAt": started}}
 
 
-def terminated(code: int, started: str, container_id: str) -> State:
-    """The state of a container that has ended."""
+def terminated(code: int, started: str, container_id: str, message: str = "") -> State:
+    """The state of a container that has ended, with the message that it has left."""
     reason = "Completed" if code == 0 else "Error"
     details = {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": timestamp()}
-    return {"terminated": details | {"containerID": container_id}}
+    left = {"message": message} if message else {}
+    return {"terminated": details | left | {"containerID": container_id}}
 
 
 @dataclass(slots=True, kw_only=True)
