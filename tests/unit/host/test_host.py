@@ -15,6 +15,7 @@ from balanced_source.errors import (
 )
 from balanced_source.host import Phase, ReaderHost, adopt, plan
 from balanced_source.host.adoption import readers_on
+from balanced_source.host.micro_batch import advance
 
 A, B, C = ("k", "t", 0), ("k", "t", 1), ("k", "u", 0)
 
@@ -262,6 +263,55 @@ def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
     for found, terms in [(anew, {A: 4}), (stays, {A: 4}), (other, {})]:
         adopted = adopt(held, found, host="0")
         assert (adopted.terms, adopted.term_ends) == (terms, dict.fromkeys(terms, ends))
+
+
+def test_a_retained_split_keeps_the_leadership_of_its_position_until_it_is_back() -> None:
+    """Its log may be cut, and grow beyond the position again, while its cluster is inactive."""
+    same = {A: {"id": "first"}, B: {"id": "first"}}
+    ends = (TermEnd(3, 5),)
+    held = StreamOffset(
+        epoch=1,
+        parallelism=1,
+        readers=(0,),
+        owners={A: 0, B: 0},
+        positions={A: 9, B: 7},
+        terms={A: 4, B: 4},
+        term_ends={B: ends},
+        attributes=same,
+    )
+    alone = assignment(2, owners={A: 0}, retained=frozenset({B}), attributes={A: same[A]})
+    back = assignment(
+        3,
+        owners={A: 0, B: 0},
+        starts={B: 7},
+        since={B: 3},
+        retained=frozenset({B}),
+        attributes=same,
+    )
+
+    away = advance(adopt(held, alone, host="0"), {A: 12}, terms={A: 5})
+    returned = adopt(away, back, host="0")
+
+    assert (away.retained, away.terms, away.term_ends) == ({B: 7}, {A: 5, B: 4}, {B: ends})
+    assert (returned.positions, returned.terms) == ({A: 12, B: 7}, {A: 5, B: 4})
+    assert returned.term_ends == {B: ends}
+    assert stream_offset.from_json(stream_offset.to_json(away)) == away
+
+
+@pytest.mark.parametrize("change", ["position", "identity"])
+def test_a_split_that_returns_as_another_one_or_elsewhere_has_no_leadership(change: str) -> None:
+    away = StreamOffset(epoch=2, retained={B: 7}, terms={B: 4}, attributes={B: {IDENTITY: "first"}})
+    identity = "second" if change == "identity" else "first"
+    back = assignment(
+        3,
+        owners={B: 0},
+        starts={B: 7 if change == "identity" else 9},
+        since={B: 3},
+        retained=frozenset({B}),
+        attributes={B: {IDENTITY: identity}},
+    )
+
+    assert adopt(away, back, host="0").terms == {}
 
 
 def test_only_what_the_host_holds_is_retained_and_nothing_that_it_reads() -> None:

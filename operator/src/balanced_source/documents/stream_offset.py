@@ -74,7 +74,7 @@ class StreamOffset:
             `STATE_DIR`; empty without either, and in offsets of older versions.
         terms: split → number of the leadership under which its position was the end of its log, or
             before it; it grows whenever the tail of the log may have been lost. Left out where
-            servers do not say, and of splits that were not read yet.
+            servers do not say, and of splits that were not read yet. Of retained splits, too.
         term_ends: split → where the records of former leaderships end in the log that was read,
             oldest first. With it a cut is found exactly after several changes of the leader, see
             `host.log_check`. Left out of splits whose leader did not change.

@@ -33,12 +33,12 @@ def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamO
     held = {**offset.retained, **offset.positions}
     retained = {s: held[s] for s in _kept(assignment) if s in held and s not in owned}
     # A leadership belongs to a position. At another one, or in another log, it would hide a cut.
+    # What is retained keeps it: the log may be cut, and grow again, while no one reads it.
     unmoved = {
         s
         for s in offset.terms
-        if s in owned
-        and positions[s] == offset.positions.get(s)
-        and _is_same(offset, assignment, s)
+        if s in retained
+        or (s in owned and positions[s] == held.get(s) and _is_same(offset, assignment, s))
     }
     return StreamOffset(
         epoch=assignment.epoch,

@@ -86,16 +86,19 @@ def advance(
 def _terms(
     base: StreamOffset, reached: Mapping[SplitId, int], terms: Mapping[SplitId, int]
 ) -> dict[SplitId, int]:
-    """The leadership under which each split was read up to its position."""
+    """The leadership under which each split was read up to its position; of retained ones, too."""
     split_ids = list(reached)
     former, begins = column(base.terms, split_ids), column(base.positions, split_ids)
     rows = zip(split_ids, reached.values(), begins, former, column(terms, split_ids), strict=True)
     # The leadership belongs to the position. Where nothing was read, the former one still holds.
-    return {
+    kept = {
         s: term
         for s, to, begin, before, now in rows
         if (term := now if to != (begin or 0) else before) is not None
     }
+    if base.retained:
+        kept |= {s: base.terms[s] for s in base.retained if s in base.terms}
+    return kept
 
 
 def _has_moved(base: StreamOffset, reached: Mapping[SplitId, int], split_id: SplitId) -> bool:
