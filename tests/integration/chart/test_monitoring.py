@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source_operator.resources.kinds import NAME_LABEL
-from balanced_source_operator.resources.spark_application import METRICS_PORT_NAME
+from balanced_source_operator.resources.pod_templates import METRICS_PORT_NAME
 from support.chart.documents import one
 from testbed.errors import CommandError
 from testbed.versions import CHECKOUT

@@ -190,6 +190,8 @@ def test_an_out_of_memory_kill_is_named() -> None:
         ({"reason": "OOMKilled", "exitCode": 0}, "OOMKilled (exit code 0): raise spark"),
         ({"reason": "Error", "exitCode": 2}, "Error (exit code 2)"),
         ({"reason": "Error", "exitCode": 11}, "Error (exit code 11): executors ended or were refu"),
+        ({"reason": "Error", "exitCode": 137}, "Error (exit code 137): it was killed (SIGKILL)"),
+        ({"reason": "Error", "exitCode": 143}, "Error (exit code 143): it was asked to end"),
         ({"exitCode": 2}, "Error (exit code 2)"),
         ({"reason": "Completed", "exitCode": 0}, ""),
         ({"reason": "Completed"}, ""),
@@ -221,13 +223,26 @@ def test_an_evicted_driver_is_named_with_the_message_of_the_kubelet() -> None:
 
 def test_the_last_words_of_a_driver_are_in_the_message_without_secrets() -> None:
     reason = "spec.application.pipeline.sink.options: the option path is missing. Set it"
-    ended = {"reason": "Error", "exitCode": 1, "message": f"{reason} password=hunter2\nTraceback"}
+    ended = {"reason": "Error", "exitCode": 1, "message": f"{reason} password=hunter2\n"}
 
     words = problem(decided("PENDING_RERUN", pod(terminated=ended, phase="Failed")))[1]
 
     assert f"(exit code 1); {reason} password=[redacted]. The Spark operator restarts it" in words
     assert "hunter2" not in words
-    assert "Traceback" not in words
+
+
+def test_the_end_of_a_drivers_output_says_what_was_raised_without_secrets() -> None:
+    output = """    df = spark.table("orders")
+ValueError: cannot read with password=hunter2
+26/11/29 10:00:00 INFO ShutdownHookManager: Shutdown hook called
+"""
+    ended = {"reason": "Error", "exitCode": 1, "message": output}
+
+    words = problem(decided("PENDING_RERUN", pod(terminated=ended, phase="Failed")))[1]
+
+    assert "(exit code 1); ValueError: cannot read with password=[redacted]" in words
+    assert "hunter2" not in words
+    assert "Shutdown" not in words
 
 
 @pytest.mark.parametrize(

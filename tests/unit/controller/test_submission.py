@@ -3,7 +3,7 @@
 import pytest
 
 from balanced_source_operator.controller.diagnosis import cause, diagnose
-from balanced_source_operator.controller.submission import failure_in
+from balanced_source_operator.controller.submission import failure_in, reason_in
 from support.builders import driver_pod, spark_application
 
 HEAD = """failed to run spark-submit: WARNING: Using incubator modules: jdk.incubator.vector
@@ -38,6 +38,43 @@ def test_the_cause_is_found(text: str, expected: str) -> None:
     assert failure_in(text) == expected
 
 
+PYTHON = """Traceback (most recent call last):
+  File "/opt/app.py", line 3, in <module>
+    spark.read.table(name)
+NameError: name 'name' is not defined
+26/11/29 10:00:00 INFO ShutdownHookManager: Shutdown hook called
+Exception in thread "main" org.apache.spark.SparkUserAppException: User application exited with 1
+\tat org.apache.spark.deploy.PythonRunner$.main(PythonRunner.scala:103)
+"""
+PY4J = """    return f(*a, **kw)
+py4j.protocol.Py4JJavaError: An error occurred while calling o61.load.
+: org.apache.spark.SparkException: wrapped
+\tat org.apache.spark.sql.Dataset.head(Dataset.scala:1)
+Caused by: java.io.IOException: No FileSystem for scheme "s3"
+\t... 3 more
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        (PYTHON, "NameError: name 'name' is not defined"),
+        (PY4J, 'java.io.IOException: No FileSystem for scheme "s3"'),
+        ("KeyboardInterrupt\n26/11/29 10:00:00 INFO X: bye\n", "KeyboardInterrupt"),
+        ("preparing\nexec: python3: not found\n", "exec: python3: not found"),
+        (f"{HEAD}26/11/29 10:00:00 INFO X: bye\n", "failed to run spark-submit: WARNING: Using "),
+        ("the option path is missing", "the option path is missing"),
+        ("26/11/29 10:00:00 INFO A: a\n26/11/29 10:00:00 INFO B: b\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_output_of_a_driver_says_why_it_ended(output: str, expected: str) -> None:
+    found = reason_in(output)
+
+    assert found.startswith(expected)
+    assert bool(found) is bool(expected)
+
+
 def submission_problem(error_message: str) -> tuple[str, str]:
     state = {"state": "SUBMISSION_FAILED", "errorMessage": error_message}
     application = {"metadata": {"name": "orders-1"}, "status": {"applicationState": state}}
@@ -65,10 +102,20 @@ def test_a_quota_has_its_reason_and_what_to_do() -> None:
         # The rights of the Spark operator: our advice about the rights of this operator is wrong.
         ('User "spark" cannot create resource "pods"', "SubmissionFailed"),
         ("no such image", "SubmissionFailed"),
+        ('error looking up service account a/b: serviceaccount "b" not found', "SubmissionFailed"),
     ],
 )
 def test_a_refused_driver_pod_has_the_reason_of_the_refusal(words: str, reason: str) -> None:
     assert submission_problem(words)[0] == reason
+
+
+def test_a_missing_service_account_is_to_be_created() -> None:
+    words = 'error looking up service account jobs/spark: serviceaccount "spark" not found'
+
+    assert (
+        'spark" not found. Create the service account of the driver'
+        in (submission_problem(words)[1])
+    )
 
 
 def test_the_cause_is_that_of_the_pod_if_the_application_has_no_message() -> None:

@@ -11,7 +11,7 @@ from balanced_source.documents.environment import from_variables, to_variables
 from balanced_source.documents.pipeline import AvailableNow, Pipeline, ProcessingTime, Sink
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError, InvalidSpecError
 from balanced_source_operator.controller.translate import reader_options
-from balanced_source_operator.resources.spark_application import driver_environment
+from balanced_source_operator.resources.pod_templates import driver_environment
 from balanced_source_operator.spec import Application
 from balanced_source_spark.application import described, source_options
 from support.builders import identity, make_spec, spec_json

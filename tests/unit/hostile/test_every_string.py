@@ -16,7 +16,8 @@ from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.kube.port import object_path
 from balanced_source_operator.resources.access import role_binding
 from balanced_source_operator.resources.kinds import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
-from balanced_source_operator.resources.spark_application import SECRETS_DIR, spark_application
+from balanced_source_operator.resources.pod_templates import SECRETS_DIR
+from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from balanced_source_spark.application import described, source_options
 from balanced_source_spark.options import parse_options

@@ -9,7 +9,8 @@ from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.documents.pipeline import Sink
 from balanced_source.errors import InvalidSpecError
 from balanced_source.secret_keys import holds_secret
-from balanced_source_operator.resources.spark_application import SECRETS_DIR, spark_application
+from balanced_source_operator.resources.pod_templates import SECRETS_DIR
+from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import parse_spec
 from balanced_source_spark.application import sink_options
 from balanced_source_spark.mounted_options import secret_settings

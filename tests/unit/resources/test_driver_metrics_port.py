@@ -8,11 +8,8 @@ from balanced_source.documents import environment as document
 from balanced_source.documents.environment import DriverEnvironment, from_variables, to_variables
 from balanced_source.errors import CorruptDocumentError
 from balanced_source_operator.resources.apache_application import apache_application
-from balanced_source_operator.resources.spark_application import (
-    DRIVER_CONTAINER,
-    METRICS_PORT_NAME,
-    spark_application,
-)
+from balanced_source_operator.resources.pod_templates import DRIVER_CONTAINER, METRICS_PORT_NAME
+from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.settings import Settings, settings_from
 from balanced_source_spark.options import parse_options
 from support.builders import identity, make_spec, spec_json

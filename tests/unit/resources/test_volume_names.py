@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from balanced_source_operator.resources.spark_application import _volume
+from balanced_source_operator.resources.pod_templates import _volume
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 PLAIN = len(_volume("x")) - 1

@@ -7,10 +7,8 @@ import pytest
 from balanced_source.documents import pipeline as pipeline_document
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.spark_application import (
-    driver_environment,
-    spark_application,
-)
+from balanced_source_operator.resources.pod_templates import driver_environment
+from balanced_source_operator.resources.spark_application import spark_application
 from balanced_source_operator.spec import BalancedSourceSpec, parse_spec
 from support.builders import spec_json
 

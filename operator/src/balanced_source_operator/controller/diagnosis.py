@@ -9,7 +9,7 @@ from balanced_source.reasons import Reason
 from balanced_source.redaction import redacted_text
 from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES, timestamp
 from balanced_source_operator.controller.refusals import submission_refusal
-from balanced_source_operator.controller.submission import failure_in
+from balanced_source_operator.controller.submission import failure_in, reason_in
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import application_name
 
@@ -207,8 +207,14 @@ _TOO_FEW_EXECUTORS: Final = (
     " driver's log"
 )
 
-_EXIT_CODES: Final[Mapping[int, str]] = {11: _TOO_FEW_EXECUTORS, 12: _TOO_FEW_EXECUTORS}
-"""What Spark means by the exit code of a driver (`SparkExitCode`)."""
+_EXIT_CODES: Final[Mapping[int, str]] = {
+    11: _TOO_FEW_EXECUTORS,
+    12: _TOO_FEW_EXECUTORS,
+    137: "it was killed (SIGKILL): by its node for want of memory, or because it did not end when"
+    " it was asked to",
+    143: "it was asked to end (SIGTERM): its pod was deleted or evicted, or its node was drained",
+}
+"""What the exit code of a driver means: Spark's own (`SparkExitCode`), and 128 + a signal."""
 
 
 def _terminations(pod: Manifest) -> Iterator[str]:
@@ -229,12 +235,13 @@ def _terminations(pod: Manifest) -> Iterator[str]:
 
 
 def _own_reason(ended: Mapping[str, Any]) -> str:
-    """Return what a container has left in its termination log, without secrets.
+    """Return what a container says of its end, without secrets.
 
-    The packaged application leaves the reason for which it ended.
+    The packaged application leaves the reason in its termination log. Of other programs the kubelet
+    keeps the end of the output, see `resources.spark_application.driver_template`.
     """
-    first, *_ = str(ended.get("message") or "").strip().splitlines() or [""]
-    return redacted_text(first)[:_LONGEST_MESSAGE].strip().rstrip(".")
+    reason = reason_in(str(ended.get("message") or ""))
+    return redacted_text(reason)[:_LONGEST_MESSAGE].strip().rstrip(".")
 
 
 def _containers(pod: Manifest) -> Iterator[Mapping[str, Any]]:

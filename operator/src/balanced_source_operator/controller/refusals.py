@@ -1,6 +1,7 @@
 """What a refusal by the API server means, and what to do about it."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from balanced_source.api import Problem
@@ -48,6 +49,19 @@ _CAUSES: Final = (
 )
 """The API server answers most of these with the status 403, so only its words tell them apart."""
 
+_OF_SUBMISSIONS: Final = (
+    (
+        re.compile(r'serviceaccount "[^"]*" not found'),
+        Reason.SUBMISSION_FAILED,
+        (
+            "Create the service account of the driver with the rights that Spark needs"
+            " (spark.jobNamespaces of the Helm chart), or name another one in"
+            " spec.application.serviceAccount"
+        ),
+    ),
+)
+"""What the API server answers to Spark operators only."""
+
 _FOR_ALL: Final = frozenset({Reason.QUOTA_EXCEEDED, Reason.ADMISSION_DENIED})
 
 
@@ -72,17 +86,21 @@ def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
 def submission_refusal(words: str) -> tuple[Reason, str] | None:
     """Return reason and advice if the API server has refused the driver pod; None otherwise.
 
-    Only for refusals that have the same remedy if the Spark operator is refused. A missing right
-    has another: it is not the right of this operator.
+    Of what this operator may be refused, too, only for refusals that have the same remedy for the
+    Spark operator. A missing right has another: it is not the right of this operator.
 
     Args:
         words: why a submission failed.
     """
+    if (known := _known(words, _OF_SUBMISSIONS)) is not None:
+        return known
     known = _known(words)
     return known if known is not None and known[0] in _FOR_ALL else None
 
 
-def _known(words: str) -> tuple[Reason, str] | None:
+def _known(
+    words: str, causes: Sequence[tuple[re.Pattern[str], Reason, str]] = _CAUSES
+) -> tuple[Reason, str] | None:
     return next(
-        ((reason, advice) for pattern, reason, advice in _CAUSES if pattern.search(words)), None
+        ((reason, advice) for pattern, reason, advice in causes if pattern.search(words)), None
     )

@@ -20,7 +20,7 @@ from balanced_source_operator.laptop.start_over import StartOver
 from balanced_source_operator.local import UID, LocalOperator, read_name, read_spec
 from balanced_source_operator.page.beside import page_in_thread
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.spark_application import driver_environment
+from balanced_source_operator.resources.pod_templates import driver_environment
 from balanced_source_operator.spec import BalancedSourceSpec
 from balanced_source_operator.spec.application import PACKAGED_APPLICATION, PipelineSpec
 from balanced_source_operator.validation.manifests import located, problems_in

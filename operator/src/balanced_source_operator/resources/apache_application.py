@@ -12,16 +12,18 @@ from typing import Any, Final
 from balanced_source.documents.pipeline import DEFAULT_CONNECTOR
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import APACHE_APPLICATION
-from balanced_source_operator.resources.spark_application import (
-    DEFAULT_CONF,
+from balanced_source_operator.resources.pod_templates import (
     DRIVER_CONTAINER,
     EXECUTOR_CONTAINER,
     NO_OPTIONS,
+    driver_template,
+    executor_template,
+)
+from balanced_source_operator.resources.spark_application import (
+    DEFAULT_CONF,
     RETRY_SECONDS,
     application_annotations,
-    driver_template,
     ends_by_itself,
-    executor_template,
     executors,
     retries,
 )
