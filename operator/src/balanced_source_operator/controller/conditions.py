@@ -13,6 +13,7 @@ from balanced_source.coordinator import CoordinatorState, HostRole
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.documents.report import seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
+from balanced_source.names import first_of
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
@@ -47,6 +48,10 @@ MESSAGE_LIMIT: Final = 1024
 """Characters of a condition's message."""
 
 
+_WELL: Final = "nothing is wrong"
+_NOT_YET: Final = (
+    "nothing has been found wrong so far; not everything that the source reads has answered yet"
+)
 _NOT_READING: Final = "no reader has adopted an assignment yet"
 
 WAITS_FOR_READERS: Final = (Reason.RECOVERING, Reason.WAITING_FOR_READERS)
@@ -55,10 +60,37 @@ WAITS_FOR_READERS: Final = (Reason.RECOVERING, Reason.WAITING_FOR_READERS)
 
 def status_of(facts: Facts) -> Status:
     """The whole status."""
-    found = degradations_of(facts)
+    found = degradations_of(facts) or _found_before(facts)
     progressing = _progressing(facts, missing_readers(facts))
     ready = _ready(facts, replace(found[0], message=_brief(found)) if found else None, progressing)
     return _numbers(facts).model_copy(update=_described(facts, ready, progressing, found))
+
+
+def _found_before(facts: Facts) -> list[Problem]:
+    """Return what the operator before this one has found wrong, until this one knows better.
+
+    Else a problem would be over with each restart of the operator, and come back in seconds.
+    """
+    before = _former_degraded(facts)
+    if before.get("status") != "True":
+        return []
+    return [Problem(reason=str(before.get("reason", "")), message=str(before.get("message", "")))]
+
+
+def _all_well(facts: Facts) -> str:
+    """Return what is said while nothing is known to be wrong."""
+    if not facts.is_first_look:
+        return _WELL
+    # As it was: a new operator must not write a status of each source because it knows less.
+    return str(_former_degraded(facts).get("message") or _NOT_YET)
+
+
+def _former_degraded(facts: Facts) -> Mapping[str, Any]:
+    """Return the stored condition while this operator knows less than who has stored it."""
+    if not facts.is_first_look or facts.previous.get("observedGeneration") != facts.generation:
+        return {}
+    found = facts.previous.get("conditions", ())
+    return next((before for before in found if before.get("type") == DEGRADED), {})
 
 
 def _described(
@@ -83,7 +115,7 @@ def _described(
                 facts,
                 DEGRADED,
                 degraded is not None,
-                *_or_else(degraded, Reason.AS_EXPECTED, "nothing is wrong"),
+                *_or_else(degraded, Reason.AS_EXPECTED, _all_well(facts)),
             ),
             *_data_loss(facts),
             *_restart_pending(facts),
@@ -215,7 +247,9 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
         return Problem(reason=application.reason, message=application.message)
     phase = source_phase(state) if state is not None else SOURCE.first
     if state is None or phase is SourcePhase.DISCOVERING:
-        return Problem(reason=Reason.DISCOVERING, message="looking for the splits of the source")
+        waits = f": waiting for {first_of(facts.undiscovered, 3)}" if facts.undiscovered else ""
+        message = f"looking for the splits of the source{waits}"
+        return Problem(reason=Reason.DISCOVERING, message=message)
     if missing is not None:
         return missing
     drained = [n for n, host in state.hosts.items() if host.role is HostRole.DRAINING]

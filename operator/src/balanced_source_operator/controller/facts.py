@@ -21,6 +21,8 @@ class Facts:
         now: seconds since the epoch.
         state: the coordinator's; None while there is none.
         pending_splits: splits without an owner.
+        undiscovered: scopes whose splits, or their start positions, are not known yet.
+        is_first_look: whether not everything that the source reads has answered this operator yet.
         is_finished: whether a bounded source has been read to its end.
         discovery: errors of discovery by scope.
         problems: everything else that is wrong, as far as the operator has found it.
@@ -46,6 +48,8 @@ class Facts:
     now: float
     state: CoordinatorState[Any] | None
     pending_splits: int
+    undiscovered: Sequence[str] = ()
+    is_first_look: bool = False
     is_finished: bool
     discovery: Mapping[str, Exception]
     problems: Sequence[Problem]

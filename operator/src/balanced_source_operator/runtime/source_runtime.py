@@ -51,6 +51,7 @@ from balanced_source_operator.runtime.deadline import Deadline
 from balanced_source_operator.runtime.effective_spec import EffectiveSpec
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.first_look import FirstLook
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
 from balanced_source_operator.runtime.losses import known_losses
 from balanced_source_operator.runtime.observed import Observed, revision
@@ -106,6 +107,7 @@ class SourceRuntime:
         )
         self._announcer = Announcer(source, self._events)
         self._spec = EffectiveSpec(environment.api, source, self._problems)
+        self._first_look = FirstLook()
         self._waiting = Deadline(environment.settings.gate_deadline)
         self._heard: dict[str, HostReport | None] = {}
         self._refreshed_at = -float("inf")
@@ -265,6 +267,7 @@ class SourceRuntime:
             self._spec.pause,
             alignment_due,
             self._coordination.pause,
+            self._first_look.pause(time.monotonic()),
         )
         return min(pause for pause in pauses if pause is not None)
 
@@ -368,14 +371,19 @@ class SourceRuntime:
         now = time.monotonic()
         enumerator = coordinator.enumerator if coordinator is not None else None
         starting, silent = self._unheard(now)
+        discovery = discovery_errors(coordinator)
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
             selector=self._reader_selector(),
             now=time.time(),
             state=coordinator.state if coordinator is not None else None,
+            undiscovered=tuple(sorted(enumerator.undiscovered())) if enumerator is not None else (),
+            is_first_look=self._first_look.lasts(
+                coordinator, has_problems=bool(discovery), now=now
+            ),
             pending_splits=enumerator.pending_splits() if enumerator is not None else 0,
             is_finished=enumerator.is_finished() if enumerator is not None else False,
-            discovery=discovery_errors(coordinator),
+            discovery=discovery,
             losses=known_losses(coordinator, self._problems),
             problems=tuple(self._problems),
             application=self._decision,
