@@ -288,6 +288,10 @@ def as_table(found: HostPlan) -> str:
         )
     if len(found.moves) > SHOWN_MOVES:
         console.print(f"  … and {len(found.moves) - SHOWN_MOVES} more (--output json lists all)")
+    console.print(
+        "Splits that are not known yet, such as those of a topic that this manifest adds, are not"
+        " in this plan"
+    )
     return buffer.getvalue()
 
 

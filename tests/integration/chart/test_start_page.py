@@ -1,6 +1,6 @@
 """docs/start/kubernetes.md, step by step as it is written: chart, manifest and commands.
 
-The status page is the last step.
+The status page is looked at before everything is removed.
 """
 
 import asyncio
@@ -14,6 +14,7 @@ from textwrap import dedent
 
 import pytest
 
+from balanced_source_operator.resources.kinds import NAME_LABEL
 from support.page_scene import Viewer
 from testbed.cluster import ProcessCluster
 from testbed.helm import Helm
@@ -54,12 +55,11 @@ def commands(first: str) -> list[list[str]]:
     ]
 
 
-def install(cluster: ProcessCluster, chart: Path, ports: PortPool) -> int:
+def install(cluster: ProcessCluster, helm: Helm, chart: Path, ports: PortPool) -> int:
     """Run the page's `helm install`, with what this cluster needs and the status page.
 
     Return the page's port.
     """
-    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
     port = ports.take()
     values = {
         "sparkConf": cluster.driver_spark_conf,
@@ -68,7 +68,7 @@ def install(cluster: ProcessCluster, chart: Path, ports: PortPool) -> int:
         "page": {"enabled": True, "port": port},
     }
     # The cluster has the Spark operator already.
-    _, words = commands("helm")
+    _, words, _ = commands("helm")
     here = {"charts/balanced-source": str(chart), f"image.tag={OURS}": "image.tag=dev"}
     given = [here.get(word, word).replace("REGISTRY/", "balanced-source/") for word in words[1:]]
     helm(*given, "--values", helm.values("start", values), "--wait", "--timeout", "3m")
@@ -117,7 +117,8 @@ def test_the_page_works_as_it_is_written(
     kubectl = cluster.control_plane.kubectl
     create, apply, *_ = commands("kubectl")
     kubectl(*create[1:])
-    port = install(cluster, chart, ports)
+    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
+    port = install(cluster, helm, chart, ports)
     file = cluster.run_dir / "orders.yaml"
     file.write_text(manifest(cluster))
     kubectl(*(word.replace("orders.yaml", str(file)) for word in apply[1:]))
@@ -132,9 +133,17 @@ def test_the_page_works_as_it_is_written(
 
     assert "'value': b'x'" in run_python(cluster)
 
-    kubectl(*commands("kubectl")[-1][1:])
+    *_, scale, delete = commands("kubectl")
+    kubectl(*scale[1:])
     wait_until(lambda: readers() == "4", 120, "4 readers", interval=0.5)
     asyncio.run(_look_at_the_page(cluster, port))
+
+    kubectl(*delete[1:])
+    pods = ("get", "pods", "-n", "jobs", "-l", f"{NAME_LABEL}=orders", "-o", "name")
+    wait_until(lambda: kubectl(*pods) == "", 120, "the pods to be gone", interval=0.5)
+    helm(*commands("helm")[-1][1:], "--wait")
+    left = kubectl("get", "deployments", "-n", "balanced-source", "-o", "name")
+    assert left == "", "the operator is gone, too"
 
 
 async def _look_at_the_page(cluster: ProcessCluster, port: int) -> None:

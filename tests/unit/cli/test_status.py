@@ -254,3 +254,30 @@ async def test_hosts_of_a_source_are_shown_with_what_each_has_adopted() -> None:
         ["1", "Member", "app-1", "Running", "1", "2", "4", "–"],
     ]
     assert [host["lag"] for host in as_json(found)["hosts"]] == [5, None]
+
+
+@pytest.mark.parametrize(("environment", "is_whole"), [({}, True), ({"COLUMNS": "40"}, False)])
+def test_a_pipe_gets_a_line_per_sentence_however_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], *, is_whole: bool
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    report_path(folder, "0").write_text("{")
+
+    output = CliRunner().invoke(app, ["status", "--dir", str(folder)], env=environment).stdout
+
+    found = [line for line in output.splitlines() if "report cannot be read" in line]
+    assert bool(found and len(found[0]) > 40) is is_whole
+
+
+async def test_a_spec_that_no_operator_has_handled_is_said() -> None:
+    server = FakeKubernetes()
+    server.add(BALANCED_SOURCE, source_body())
+
+    [new] = await gather.of_cluster(server.client(), "default", "orders")
+    generation = source_body()["metadata"].get("generation", 1)
+    status = {"observedGeneration": generation}
+    server.edit(BALANCED_SOURCE, "default", "orders", {"status": status})
+    [handled] = await gather.of_cluster(server.client(), "default", "orders")
+
+    assert [note[:33] for note in new.notes] == ["no operator has handled generatio"]
+    assert handled.notes == ()

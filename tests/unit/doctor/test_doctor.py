@@ -20,6 +20,7 @@ from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
     KUBEFLOW_APPLICATION,
     NAME_LABEL,
+    POD,
     SERVICE_ACCOUNT,
 )
 from balanced_source_operator.spec.crd import custom_resource_definition
@@ -371,6 +372,9 @@ async def test_a_source_that_is_read_has_no_fault_if_only_pods_reach_its_broker(
 ) -> None:
     problem = TransientDiscoveryError("no answer", reason=Reason.CLUSTER_UNREACHABLE)
     monkeypatch.setattr(outside, "found_problems", lambda *_: {"main": problem})
+    labels = {NAME_LABEL: "orders", "spark-role": "driver"}
+    scene.server.clock = time.time
+    scene.server.add(POD, {"metadata": {"namespace": "default", "name": "d", "labels": labels}})
     scene.status["conditions"] = [
         {"type": "Ready", "status": ready, "reason": "Reading", "message": ""},
         {"type": "Degraded", "status": "False", "reason": "AsExpected", "message": ""},

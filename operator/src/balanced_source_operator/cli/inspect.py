@@ -5,6 +5,7 @@ Commands that look at sources of a cluster or of a folder.
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,9 @@ from balanced_source_operator.views.folders import name_of, stored_view
 from balanced_source_operator.views.model import OwnerChange, SourceView, moves_between
 
 Look = Callable[[], list[SourceView]]
+
+_WIDE: Final = 10_000
+"""Characters of a line where nothing says how many there is room for."""
 
 _KEEP: Final = 30.0
 """Seconds that `top` continues showing what has moved."""
@@ -134,6 +138,9 @@ def _show(
             typer.echo(json.dumps([render.as_json(view, before.get(view.name)) for view in views]))
         return
     console = Console()
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        # What reads a file or a pipe wants a line per row, however long.
+        console = Console(width=_WIDE)
     if interval is None:
         console.print(draw(*next(looks)))
         return

@@ -9,7 +9,6 @@ from balanced_source_operator.doctor.cluster import (
     check_spark_operators,
     installed_operators,
 )
-from balanced_source_operator.doctor.executors import check_executors
 from balanced_source_operator.doctor.finding import (
     ClusterApi,
     Diagnosis,
@@ -21,6 +20,7 @@ from balanced_source_operator.doctor.finding import (
 )
 from balanced_source_operator.doctor.namespaces import Installation, serving
 from balanced_source_operator.doctor.outside import check_discovery
+from balanced_source_operator.doctor.pods import check_pods
 from balanced_source_operator.doctor.sources import (
     Patient,
     check_application,
@@ -116,6 +116,9 @@ async def _sources(api: ClusterApi, namespace: str, name: str) -> AsyncIterator[
 async def examine_source(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
     """Yield the result of each check of one source; what a condition says is not said twice."""
     yield check_operator(patient)
+    if patient.is_suspended:
+        message = "it is suspended, so nothing is read until spec.suspend is false or removed"
+        yield Diagnosis(check=f"{patient.label}: suspend", message=message)
     conditions = list(check_conditions(patient))
     for diagnosis in conditions:
         yield diagnosis
@@ -128,8 +131,9 @@ async def _looked_at(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnos
     """Yield the result of each check that asks the cluster or what the source reads from."""
     async for diagnosis in check_application(api, patient):
         yield diagnosis
-    async for diagnosis in check_executors(api, patient):
-        yield diagnosis
+    if not patient.is_suspended:
+        async for diagnosis in check_pods(api, patient):
+            yield diagnosis
     answer = await understood(api, patient)
     if isinstance(answer, Diagnosis):
         yield answer

@@ -40,6 +40,8 @@ class Fault(enum.StrEnum):
     SECRET_MISSING = "SecretNotFound"  # noqa: S105 - a word, not a secret
     CONFIG_MAP_MISSING = "ConfigMapMissing"
     VOLUME_CLAIM_MISSING = "VolumeClaimMissing"
+    VOLUME_CLAIM_LOST = "VolumeClaimLost"
+    DRIVER_MISSING = "DriverMissing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from balanced_source.api import Source
 from balanced_source.errors import BalancedSourceError
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.controller.translate import texts_of, to_source
+from balanced_source_operator.controller.urgent import is_suspended
 from balanced_source_operator.doctor.finding import (
     ClusterApi,
     Diagnosis,
@@ -60,6 +61,11 @@ class Patient:
         conditions = (self.body.get("status") or {}).get("conditions") or ()
         found = {str(one.get("type")): one.get("status") for one in conditions}
         return found.get("Ready") == "True" and found.get("Degraded") == "False"
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether its user has stopped it."""
+        return is_suspended(self.body.get("spec"))
 
     @property
     def spark_operator(self) -> SparkOperator:
@@ -212,10 +218,30 @@ async def check_references(
             yield unknown(check, str(refusal))
             continue
         message = f"{kind.kind} {name} does not exist in namespace {patient.namespace}"
-        if found is not None:
-            yield Diagnosis(check=check)
-        else:
+        if found is None:
             yield error(check, fault, message, remedy, subject=name)
+        elif kind is CLAIM:
+            yield _of_claim(patient, check, name, found)
+        else:
+            yield Diagnosis(check=check)
+
+
+def _of_claim(patient: Patient, check: str, name: str, claim: Manifest) -> Diagnosis:
+    """Return whether a PersistentVolumeClaim has its volume, as far as that is known."""
+    phase = (claim.get("status") or {}).get("phase")
+    see = f"kubectl describe pvc -n {patient.namespace} {name}"
+    if phase == "Lost":
+        message = f"the volume of PersistentVolumeClaim {name} is gone"
+        remedy = f"See: {see}. Restore the volume, or create the claim again."
+        return error(check, Fault.VOLUME_CLAIM_LOST, message, remedy, subject=name)
+    if phase == "Pending" and not patient.is_read:
+        return unknown(
+            check,
+            f"PersistentVolumeClaim {name} is Pending: it has no volume. That is normal until a pod"
+            " uses it, if its storage class waits for the first one (WaitForFirstConsumer);"
+            f" otherwise see: {see}",
+        )
+    return Diagnosis(check=check)
 
 
 def _secrets_of(application: Application) -> Iterator[str]:

@@ -40,6 +40,7 @@ async def _of_body(api: KubernetesApi, namespace: str, body: Manifest) -> Source
     assignment = await _document(api, namespace, names.assignment, notes)
     status = body.get("status") or {}
     reports = [await _report(api, body, host, notes) for host in _hosts_in(status)]
+    notes += _unhandled(body)
     return view_of(
         namespace=namespace,
         name=_name(body),
@@ -49,6 +50,18 @@ async def _of_body(api: KubernetesApi, namespace: str, body: Manifest) -> Source
         reports=[report for report in reports if report is not None],
         notes=notes,
     )
+
+
+def _unhandled(body: Manifest) -> list[str]:
+    """Say that no operator has taken up the newest spec: what the status says is the past."""
+    generation = int(body["metadata"].get("generation", 0))
+    if int((body.get("status") or {}).get("observedGeneration", 0)) >= generation:
+        return []
+    note = (
+        f"no operator has handled generation {generation} of the spec yet, so this is an earlier"
+        f" state. If it stays so, run: balanced-source doctor {_name(body)}"
+    )
+    return [note]
 
 
 def _hosts_in(status: Mapping[str, Any]) -> list[str]:

@@ -1,10 +1,10 @@
-"""A driver without executors: whether the doctor tells, and why there are none."""
+"""A source without a driver or executors: whether the doctor says so, and why there are none."""
 
 import time
 
 import pytest
 
-from balanced_source_operator.doctor.executors import QUOTA
+from balanced_source_operator.doctor.pods import QUOTA
 from balanced_source_operator.resources.kinds import NAME_LABEL, POD
 from support.doctor_scene import DoctorScene
 
@@ -21,6 +21,32 @@ def with_quota(scene: DoctorScene, used: str) -> None:
     scene.server.kinds = [QUOTA, *scene.server.kinds]
     metadata = {"namespace": "default", "name": "team"}
     scene.server.add(QUOTA, {"metadata": metadata, "status": status})
+
+
+def call_ready(scene: DoctorScene, reason: str) -> None:
+    scene.status["conditions"] = [{"type": "Ready", "status": "True", "reason": reason}]
+
+
+async def test_a_source_that_is_called_read_without_a_driver(scene: DoctorScene) -> None:
+    """Its conditions stay as they are while no operator runs."""
+    call_ready(scene, "Reading")
+    with_pods(scene, "driver", phase="Failed")
+    (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert fault.fault == "DriverMissing"
+    assert "no driver pod of it lives, so nothing is read" in fault.message
+
+
+async def test_a_suspended_source_needs_no_driver_and_is_said_to_be_suspended(
+    scene: DoctorScene,
+) -> None:
+    call_ready(scene, "Reading")
+    scene.body["spec"]["suspend"] = True
+
+    found = await scene.found()
+
+    assert [diagnosis.fault for diagnosis in found if diagnosis.fault] == []
+    assert any(diagnosis.message.startswith("it is suspended") for diagnosis in found)
 
 
 async def test_a_driver_without_executors_and_a_quota_that_is_used_up(scene: DoctorScene) -> None:
@@ -52,15 +78,15 @@ async def test_quotas_that_may_not_be_listed_are_said_to_be_unknown(scene: Docto
     assert "Its ResourceQuotas cannot be listed" in fault.message
 
 
-@pytest.mark.parametrize("case", ["executors", "ready", "young", "ended"])
+@pytest.mark.parametrize("case", ["executors", "ready", "finished", "young", "ended"])
 async def test_executors_that_are_there_or_not_needed_are_no_fault(
     scene: DoctorScene, case: str
 ) -> None:
-    if case == "ready":
-        scene.status["conditions"] = [{"type": "Ready", "status": "True"}]
+    if case in {"ready", "finished"}:
+        call_ready(scene, "Reading" if case == "ready" else "Finished")
     if case == "young":
         scene.server.clock = time.time
     roles = ("driver", "executor") if case == "executors" else ("driver",)
-    with_pods(scene, *roles, phase="Failed" if case == "ended" else "Running")
+    with_pods(scene, *roles, phase="Failed" if case in {"ended", "finished"} else "Running")
 
     assert await scene.faults() == []
