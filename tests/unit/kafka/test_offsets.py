@@ -1,6 +1,6 @@
 """Where reading starts and stops, resolved over made-up logs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -107,6 +107,36 @@ class GrowingLookup(FakeLookup):
             log = self.logs[split_id]
             self.logs = {**self.logs, split_id: replace(log, times=(*log.times, moment))}
         return answers
+
+
+@pytest.mark.parametrize("reset", [Anchor.EARLIEST, Anchor.LATEST])
+@pytest.mark.parametrize(("commit", "start"), [(12, 12), (10, 10), (13, None)])
+def test_a_commit_in_an_open_transaction_counts(
+    reset: Anchor, commit: int, start: int | None
+) -> None:
+    """Programs that do not wait for the end of transactions commit such offsets.
+
+    One behind these records is of a former topic, as any that does not exist.
+    """
+    log = Log(times=range(1000, 2000, 100), held=2)
+    asked = FakeLookup({A0: log}, commits={"g": {A0: commit}})
+
+    found = resolve_start(FromCommit("g", reset), [A0], asked)[A0]
+
+    assert found == (start if start is not None else 0 if reset is Anchor.EARLIEST else 10)
+
+
+def test_a_commit_that_comes_while_the_ends_are_looked_up_counts() -> None:
+    class LivingGroup(FakeLookup):
+        """Commits three records that come behind the ends."""
+
+        def committed(self, group: str, split_ids: Collection[SplitId]) -> dict[SplitId, int]:
+            self.logs = {A0: Log(times=range(1000, 2300, 100))}
+            return {A0: 13}
+
+    asked = LivingGroup({A0: Log(times=range(1000, 2000, 100))})
+
+    assert resolve_start(FromCommit("g", Anchor.EARLIEST), [A0], asked) == {A0: 13}
 
 
 @pytest.mark.parametrize("resolve", [resolve_start, resolve_stop])

@@ -164,14 +164,17 @@ def _resolve(
         wishes = {s: chain[stage] for s, chain in waiting.items()}
         answers = _ask(wishes, lookup)
         _check_exact(wishes, first, last, option)
-        answers |= _after_history(wishes, answers, first, _with_open(wishes, last, lookup))
+        reached = _with_open(wishes, answers, last, lookup)
+        answers |= _after_history(wishes, answers, first, reached)
         answers |= {
             s: last[s]
             for s, chain in waiting.items()
             if s in last and s not in answers and _ends_at(chain, stage)
         }
         found |= {
-            s: o for s, o in answers.items() if _is_within(wishes[s], o, first.get(s), last.get(s))
+            s: o
+            for s, o in answers.items()
+            if _is_within(wishes[s], o, first.get(s), reached.get(s))
         }
         # An end without an answer: the partition vanished meanwhile.
         waiting = {
@@ -222,13 +225,18 @@ def _check_exact(
             )
 
 
-def _with_open(wishes: Mapping[SplitId, Wish], last: Offsets, lookup: OffsetLookup) -> Offsets:
-    """Return the ends, with open transactions where a history has records of these.
+def _with_open(
+    wishes: Mapping[SplitId, Wish], answers: Offsets, last: Offsets, lookup: OffsetLookup
+) -> Offsets:
+    """Return the ends, with open transactions where a history or a group has read into these.
 
-    It was written by a program that does not wait for their end.
+    It was written, or committed, by a program that does not wait for their end. Asked for after the
+    commits: a group that still lives may have committed more than there was before.
     """
     ahead = [
-        s for s, w in wishes.items() if isinstance(w, AfterOffset) and w.offset > last.get(s, 0)
+        s
+        for s, wish in wishes.items()
+        if isinstance(wish, AfterOffset | AtCommit) and s in last and answers.get(s, 0) > last[s]
     ]
     return {**last, **lookup.high_watermarks(ahead)} if ahead else last
 
