@@ -47,6 +47,14 @@ class SplitDiscovery(ABC, Generic[SplitT]):
     def scopes(self) -> tuple[str, ...]:
         """Parts of the source that are discovered independently."""
 
+    def paused_scopes(self) -> frozenset[str]:
+        """Scopes that the user does not want read now, and may want to read on later.
+
+        While a position in one of them is kept before its stop, a source with an end is not
+        finished.
+        """
+        return frozenset()
+
     @abstractmethod
     def scope_of(self, split_id: SplitId) -> str:
         """The scope that a split belongs to."""

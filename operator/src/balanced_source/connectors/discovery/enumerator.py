@@ -198,6 +198,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         # They may exist again as something else, which waited for this: look now, not in minutes.
         for scope in sorted(changed.intersection(self.source.scopes())):
             self._ask(scope, delay=0.0)
+        if self.source.paused_scopes():
+            self._assign()
 
     def handle_finished(self, split_ids: Sequence[SplitId]) -> None:
         fresh = [s for s in split_ids if s not in self.state.finished]
@@ -302,6 +304,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self.context.forget_splits(over)
             text = f"positions of {len(over)} removed splits dropped: {some(over)}"
             self.context.report(Reason.RETENTION_ENDED, text)
+            self._assign()
         self._keep_scopes(frozenset(self.source.scopes()))
         self._set_retention_alarm()
 

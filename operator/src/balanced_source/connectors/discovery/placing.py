@@ -19,6 +19,7 @@ from balanced_source.connectors.discovery.values import (
     DiscoveryState,
     SplitT,
     TransientState,
+    rest_of,
 )
 from balanced_source.reasons import Reason
 
@@ -184,9 +185,17 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         owned = self.context.current_assignments()
         return self.state.finished.issuperset((*owned, *self.state.unassigned))
 
+    def _awaits_paused(self) -> bool:
+        """Whether a scope that is paused has splits that were not read to their stop."""
+        paused = self.source.paused_scopes()
+        return bool(paused) and any(
+            self.source.scope_of(s) in paused and rest_of(entry.split) is not None
+            for s, entry in self.state.retained.items()
+        )
+
     def _is_complete(self) -> bool:
         """Whether no further split can appear: discovery runs once, and has told everything."""
-        if not self.source.discovers_once or self.undiscovered():
+        if not self.source.discovers_once or self.undiscovered() or self._awaits_paused():
             return False
         # A finished split without an owner needs none any more: no application may run that could
         # take it.

@@ -143,6 +143,9 @@ class KafkaSource(
     def scopes(self) -> tuple[str, ...]:
         return tuple(cluster.name for cluster in self.clusters)
 
+    def paused_scopes(self) -> frozenset[str]:
+        return frozenset(cluster.name for cluster in self.inactive)
+
     def scope_of(self, split_id: SplitId) -> str:
         return str(split_id[0])
 
