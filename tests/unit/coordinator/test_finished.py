@@ -45,6 +45,20 @@ def test_a_finished_split_is_reported_once(told: list[list[SplitId]]) -> None:
     assert stage.operator.coordinator.enumerator.is_finished()
 
 
+def test_an_older_checkpoint_reopens_what_was_read_to_its_end() -> None:
+    """Checkpoint and sink were restored to a copy: another split may end before this one does."""
+    stage = read_to_the_end()
+    first, *others = splits("t", 4)
+
+    stage.registers(0, holding={first: 2, **dict.fromkeys(others, 10)}, epoch=stage.epoch)
+
+    assert not stage.operator.coordinator.enumerator.is_finished()
+    stage.drivers["0"].delivered.clear()
+    stage.adopts().adopts()
+    assert stage.operator.coordinator.enumerator.is_finished()
+    assert stage.read(0)[first] == 10
+
+
 def test_a_finished_split_is_reported_again_after_it_was_reassigned(
     told: list[list[SplitId]],
 ) -> None:

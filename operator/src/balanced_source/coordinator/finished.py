@@ -22,6 +22,17 @@ def newly_finished(
     return [s for s, split in splits.items() if is_at_end(split, report)]
 
 
+def reopened(
+    state: CoordinatorState[SplitT], report: HostReport, handled: Collection[SplitId]
+) -> frozenset[SplitId]:
+    """Return the `handled` splits that a registering host holds before their end.
+
+    Its Spark checkpoint is an older copy: when they are at their end again, that is news.
+    """
+    held = state.splits_now(s for s in report.positions if s in state.splits and s in handled)
+    return frozenset(s for s, split in held.items() if not is_at_end(split, report))
+
+
 def is_at_end(split: Any, report: HostReport) -> bool:
     """Return whether a split is at its end.
 

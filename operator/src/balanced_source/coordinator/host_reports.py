@@ -152,6 +152,9 @@ class HostReports(Generic[SplitT, StateT]):
         if done.guessed is not None:
             # Guesses go before the reports are taken in, because they would compete with them.
             self.enumerator.handle_history(done.guessed)
+        for report in reports:
+            again = finished.reopened(self.state, report, context.handled_finished)
+            context.handled_finished -= again
         # All at once: with one reader after the other, the first one would get everything.
         self.enumerator.add_readers(tuple(done.readers))
         # After a partial recovery other hosts read on, and nothing of theirs may move (FLIP-537).

@@ -21,6 +21,7 @@ from balanced_source.connectors.discovery.gone import (
 from balanced_source.connectors.discovery.placing import PlacingEnumerator
 from balanced_source.connectors.discovery.reported import (
     forget_unwanted,
+    reopened,
     scopes_held,
     take_reported,
     without_guesses,
@@ -104,6 +105,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self._void_look_ups(scopes_held(readers, self.source))
         owned, until = self.context.current_assignments(), self._retained_until()
         self.state, unwanted = take_reported(self.state, readers, owned, self.source, until=until)
+        self.state = reopened(self.state, readers, self.context)
         forget_unwanted(self.context, unwanted)
         self._confirm((self.state.unassigned.keys() - waiting) & listed)
         self._set_retention_alarm()
@@ -298,9 +300,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         now = self.context.now()
         over = [s for s, entry in self.state.retained.items() if entry.until <= now]
         if over:
-            self.state = replace(
-                self.state, retained={s: e for s, e in self.state.retained.items() if s not in over}
-            )
+            left = {s: e for s, e in self.state.retained.items() if s not in over}
+            self.state = replace(self.state, retained=left)
             self.context.forget_splits(over)
             text = f"positions of {len(over)} removed splits dropped: {some(over)}"
             self.context.report(Reason.RETENTION_ENDED, text)
@@ -316,9 +317,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         )
 
     def _scope_failed(self, scope: str, error: Exception) -> None:
-        self.transient = self.transient.failed(
-            scope, error, threshold=self.source.failure_threshold
-        )
+        threshold = self.source.failure_threshold
+        self.transient = self.transient.failed(scope, error, threshold=threshold)
         failures = self.transient.failures[scope]
         self._ask(scope, delay=backoff(failures, first=1.0, longest=MAX_BACKOFF))
 

@@ -9,7 +9,13 @@ from typing import Generic
 
 from balanced_source.api import ReaderInfo, SplitEnumeratorContext, SplitId, is_other
 from balanced_source.connectors.discovery.contract import SplitDiscovery
-from balanced_source.connectors.discovery.values import DiscoveryState, Retained, SplitT, some
+from balanced_source.connectors.discovery.values import (
+    DiscoveryState,
+    Retained,
+    SplitT,
+    is_read,
+    some,
+)
 from balanced_source.reasons import Reason
 
 
@@ -120,6 +126,26 @@ def take_reported(
         discovered=state.discovered | _seen(readers, source, taken.retained),
     )
     return after, taken.unwanted
+
+
+def reopened(
+    state: DiscoveryState[SplitT],
+    readers: Sequence[ReaderInfo[SplitT]],
+    context: SplitEnumeratorContext[SplitT],
+) -> DiscoveryState[SplitT]:
+    """Return the state without ends that readers disprove.
+
+    A Spark checkpoint that is an older copy holds splits before an end that was reached already.
+    """
+    owned = context.current_assignments()
+    held = {s.split_id for reader in readers for s in reader.reported_splits}
+    # Not what they report counts, but what was made of it: it may be of a former split by that id.
+    now = {
+        s: context.assigned_split(s) if s in owned else state.unassigned.get(s)
+        for s in held & state.finished
+    }
+    again = {s for s, split in now.items() if split is not None and not is_read(split)}
+    return replace(state, finished=state.finished - again) if again else state
 
 
 def forget_unwanted(context: SplitEnumeratorContext[SplitT], split_ids: Sequence[SplitId]) -> None:
