@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from balanced_source.api import IDENTITY, SplitId
+from balanced_source.api import IDENTITY, SplitId, is_other
 from balanced_source.connectors.kafka import KafkaCluster
+from balanced_source.connectors.kafka.offsets import NO_TOPIC_ID
+from balanced_source.connectors.kafka.split import split_of
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError
 from balanced_source.host.ends import Mark, Marks, SplitEnd, look
@@ -188,3 +190,14 @@ def test_the_memory_forgets_after_a_moment() -> None:
     assert memory.recall() == {"t": "x"}
     now += id_memory.MOMENT
     assert memory.recall() == {}
+
+
+def test_a_topic_that_gets_an_id_by_an_upgrade_of_its_cluster_is_the_same(scene: Scene) -> None:
+    scene.client.topic_id = NO_TOPIC_ID
+    scene.now += MOMENT
+    assert scene.ends()[A].identity is None
+
+    found = split_of(A, 5, {IDENTITY: NO_TOPIC_ID})
+
+    assert found.topic_id is None
+    assert not is_other(found.attributes(), {IDENTITY: "new"})

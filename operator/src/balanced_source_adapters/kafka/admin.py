@@ -28,6 +28,7 @@ from balanced_source.connectors.kafka import (
     resolve_stop,
 )
 from balanced_source.connectors.kafka.cluster import is_committed
+from balanced_source.connectors.kafka.offsets import identity_of
 from balanced_source.errors import DiscoveryError, InvalidSpecError, RefusedDiscoveryError
 from balanced_source.host.alignment import RecordTime
 from balanced_source.host.ends import Mark, SplitEnd, are_continued, doubtful
@@ -163,7 +164,7 @@ class KafkaAdmin:
         )
         return replace(
             selected,
-            identities={s: topics[KafkaSplitId.of(s).topic].topic_id for s in selected.split_ids},
+            identities=_identities(selected.split_ids, topics),
             problem=_both(refusal, selected.problem),
             refused=frozenset((call.scope, name) for name in refused),
         )
@@ -200,7 +201,7 @@ class KafkaAdmin:
                 partition=s.partition,
                 offset=start,
                 stopping_offset=stops[s] if call.stopping_offsets is not None else None,
-                topic_id=topics[s.topic].topic_id,
+                topic_id=identity_of(topics[s.topic].topic_id),
                 is_cut=s in cut,
             )
             for s, start in (
@@ -415,10 +416,17 @@ class KafkaAdmin:
             ) from error
 
 
+def _identities(split_ids: Iterable[SplitId], topics: Mapping[str, Topic]) -> dict[SplitId, str]:
+    """Return what tells partitions from those of former topics; nothing where no id is known."""
+    known = {s: identity_of(topics[KafkaSplitId.of(s).topic].topic_id) for s in split_ids}
+    return {s: identity for s, identity in known.items() if identity is not None}
+
+
 def _joined(tails: Mapping[SplitId, Tail], ids: Mapping[str, str]) -> dict[SplitId, SplitEnd]:
     """Return the ends of those partitions whose topics have an id."""
+    identities = {name: identity_of(topic_id) for name, topic_id in ids.items()}
     return {
-        s: SplitEnd(end=tail.offset, identity=ids[str(s[1])], term=tail.leader_epoch)
+        s: SplitEnd(end=tail.offset, identity=identities[str(s[1])], term=tail.leader_epoch)
         for s, tail in tails.items()
         if str(s[1]) in ids
     }

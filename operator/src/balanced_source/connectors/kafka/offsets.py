@@ -21,6 +21,15 @@ from balanced_source.api import ANY_SCOPE
 NO_TOPIC_ID: Final = "A" * 22
 """The id of all topics of a cluster that gives them none, as Kafka before 2.8."""
 
+
+def identity_of(topic_id: str | None) -> str | None:
+    """Return what tells a topic from a former one of its name; None if its cluster does not say.
+
+    A topic gets an id when its cluster is upgraded, and is the same topic after that.
+    """
+    return None if topic_id == NO_TOPIC_ID else topic_id
+
+
 TOPIC_ID: Final = re.compile(r"[A-Za-z0-9+/_-]{22}(==)?")
 """Form of the id of a topic, in both alphabets of Base64."""
 

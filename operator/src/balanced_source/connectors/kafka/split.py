@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 from balanced_source.api import IDENTITY, STOP, BoundedSplit, Json, Position, SplitId
+from balanced_source.connectors.kafka.offsets import identity_of
 from balanced_source.errors import ContractViolationError
 
 
@@ -108,5 +109,5 @@ def split_of(
         partition=partition,
         offset=offset,
         stopping_offset=attributes.get(STOP),
-        topic_id=attributes.get(IDENTITY),
+        topic_id=identity_of(attributes.get(IDENTITY)),
     )
