@@ -1,6 +1,8 @@
 """A query that continues from its Spark checkpoint, although its options do not fit any more."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,12 +11,15 @@ from balanced_source.connectors.kafka import (
     LATEST,
     AtOffset,
     FromTime,
+    KafkaSource,
     OffsetsInitializer,
     OnDataLoss,
     PerPartition,
     TopicList,
 )
+from balanced_source.documents.report import HostReport
 from balanced_source.errors import ForeignCheckpointError
+from balanced_source_spark.channels.embedded import MOST_RETAINED
 from balanced_source_spark.channels.errors import NothingAssignedError
 from balanced_source_spark.options import Options, parse_options
 from balanced_source_spark.stream_reader import UNLIMITED
@@ -255,3 +260,66 @@ def test_positions_of_a_topic_that_is_not_subscribed_any_more_are_dropped_in_wor
         "1 splits that were read are not subscribed any more: c/u/0. Their positions are dropped"
     )
     assert capsys.readouterr().out.count(warning) == 1
+
+
+def both_topics(**changes: Any) -> KafkaSource:
+    """As the options make it, and faster."""
+    given = {"kafka.bootstrap.servers": "nowhere:1", "subscribe": "t,u"}
+    made = parse_options(given).embedded
+    assert isinstance(made, KafkaSource)
+    return kafka_source("c", discovery_interval=0.05, retention=made.retention, **changes)
+
+
+def read_both() -> PlannedQuery:
+    broker = ResolvingBroker()
+    for topic in ("t", "u"):
+        broker.create("c", topic, [0], end=10)
+    query = PlannedQuery(source=both_topics(), broker=broker)
+    query.trigger_until(lambda: query.records.total() == 20, "both topics")
+    return query
+
+
+def leaves(query: PlannedQuery) -> None:
+    query.trigger_until(
+        lambda: query.last.positions.keys() == {("c", "t", 0)}, "the other one to leave"
+    )
+
+
+def continues_once(query: PlannedQuery) -> None:
+    query.broker.create("c", "u", [0], end=13)
+    query.broker.ends["c", "u", 0] = 13
+    query.trigger_until(lambda: query.records.total() == 23, "what was produced meanwhile")
+    query.close()
+    assert set(query.records.values()) == {1}
+
+
+def test_a_topic_that_is_subscribed_again_continues_where_it_was() -> None:
+    query = read_both()
+    query.source = both_topics(subscriber=TopicList(("t",)))
+    query.restart()
+    leaves(query)
+
+    query.source = both_topics()
+    query.restart()
+
+    continues_once(query)
+
+
+def test_a_topic_that_is_hidden_for_a_while_is_not_read_again() -> None:
+    """A right that is lost hides it: brokers say of it what they say of one that does not exist."""
+    query = read_both()
+    query.broker.delete([("c", "u", 0)])
+    leaves(query)
+
+    continues_once(query)
+
+
+def test_a_checkpoint_does_not_keep_the_positions_of_ever_more_topics() -> None:
+    query = read_both()
+    kept = {("c", "gone", number): 5 for number in range(MOST_RETAINED)}
+    few = HostReport(host="0", incarnation=1, retained=kept)
+    many = replace(few, retained={**kept, ("c", "gone", MOST_RETAINED): 5})
+
+    assert query.channel._bounded(few) is few
+    assert query.channel._bounded(many).retained == {}
+    query.close()

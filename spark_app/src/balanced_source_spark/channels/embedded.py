@@ -37,6 +37,10 @@ NO_SPLITS: Final = (
 )
 
 
+MOST_RETAINED: Final = 1000
+"""Splits that are not read, of which a checkpoint keeps the positions where nothing else does."""
+
+
 UID: Final = "embedded"
 """Stands for the resource's uid in the stored state."""
 
@@ -126,7 +130,17 @@ class EmbeddedChannel:
 
     def write(self, report: HostReport) -> None:
         if self._loop is not None:
-            self._loop.put(ReportReceived(report))
+            self._loop.put(ReportReceived(self._bounded(report)))
+
+    def _bounded(self, report: HostReport) -> HostReport:
+        """Return a report without positions that would be kept without end.
+
+        Where nothing is stored, their deadline begins again with each query. A checkpoint must not
+        grow by each topic that was ever deleted.
+        """
+        if self.is_durable or len(report.retained) <= MOST_RETAINED:
+            return report
+        return replace(report, retained={})
 
     def rescale(self, parallelism: int) -> None:
         """Change the number of readers while the query runs."""

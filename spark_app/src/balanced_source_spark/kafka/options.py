@@ -6,7 +6,7 @@ The names, forms and defaults of Spark's own Kafka source.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from balanced_source.connectors.kafka import (
     LATEST,
@@ -57,6 +57,11 @@ class ReadOptions:
     implementation: str = "auto"
 
 
+RETENTION: Final = 7 * 86400.0
+"""Seconds for which positions of removed topics are kept: as with an operator, by default. A topic
+that is hidden for a while, such as by a lost right, must not be read again from its start."""
+
+
 def read_options(options: Mapping[str, str]) -> ReadOptions:
     """Return how tasks read.
 
@@ -101,6 +106,7 @@ def embedded_source(options: Mapping[str, str], choices: Choices) -> KafkaSource
         limits=_limits(options),
         on_data_loss=_on_data_loss(options),
         commit_group=options.get("commitgroup"),
+        retention=RETENTION,
     )
     return replace(source, limits=ReadLimits()) if choices.is_batch else source
 
