@@ -138,12 +138,12 @@ class Reason(ExplainedReason):
         "SplitShrunk",
         ReasonKind.SOURCE,
         (
-            "The source has less of a split than was read of it: it was cut, or replaced by a"
-            " shorter one. Nothing of it is read meanwhile."
+            "The source has less of a split than was read of it, or cannot say whether it is the"
+            " same: it was cut, or replaced by an older copy. Nothing of it is read meanwhile."
         ),
         (
-            "Find out who cut it. It is read on when it has grown beyond what was read. If it"
-            " is another one, start with a new checkpoint."
+            "Find out who cut or restored it. One that was cut is read on when it has grown beyond"
+            " what was read. If it is another one, start with a new checkpoint."
         ),
     )
     SECRET_NOT_FOUND = (

@@ -1,7 +1,10 @@
-"""Tells of splits that cannot be read on: they end before their position, or do not exist."""
+"""Tells of splits that cannot be read on.
+
+They end before their position, may be of an older copy of their log, or do not exist.
+"""
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from balanced_source.api import Problem, ProblemKey, SplitId
@@ -17,6 +20,7 @@ from balanced_source_spark.ends import LASTS
 log = get_logger(__name__)
 
 _KEY: Final = ("splits", "short")
+_UNCHECKED_KEY: Final = ("splits", "unchecked")
 
 _SHORT: Final = (
     "{splits}: the source has less of them than was read. They were cut or replaced by shorter"
@@ -26,33 +30,60 @@ _SHORT: Final = (
 )
 
 
+_UNCHECKED: Final = (
+    "{splits}: their leaders cannot say whether the records that were read are still in their logs."
+    " Servers may have been restored from an older copy. Nothing of these splits is read, because"
+    " records could be mixed or skipped. If servers were restored, delete and create these topics"
+    " again, or start the query with a new checkpointLocation"
+)
+
+CHECK_LASTS: Final = 60.0
+"""Seconds that the check of a log may take, with changes of its leader."""
+
+
 class ShortSplits:
-    """Those whose ends have been before their positions for a while. Used by the planning thread.
+    """Those that have not been readable for a while. Used by the planning thread.
 
     Args:
         set_problem: sets or clears a problem of the query.
         lasts: seconds that a split may end before its position: an answer may be an old one.
+        check_lasts: see `CHECK_LASTS`.
     """
 
     def __init__(
-        self, set_problem: Callable[[ProblemKey, Problem | None], None], *, lasts: float = LASTS
+        self,
+        set_problem: Callable[[ProblemKey, Problem | None], None],
+        *,
+        lasts: float = LASTS,
+        check_lasts: float = CHECK_LASTS,
     ) -> None:
         self._set_problem = set_problem
         self._lasts = lasts
+        self._check_lasts = check_lasts
         self._since: dict[SplitId, float] = {}
+        self._unchecked_since: dict[SplitId, float] = {}
 
     def note(self, base: StreamOffset, seen: Look) -> None:
         """Take note of what the ends mean for the splits of `base`."""
         # Nearly always there is nothing to tell, and an idle query looks a hundred times a second.
-        if not (seen.short or self._since):
+        if not (seen.short or seen.unchecked or self._since or self._unchecked_since):
             return
         now = time.monotonic()
         self._since = {s: self._since.get(s, now) for s in seen.short}
-        lasting = sorted(s for s, since in self._since.items() if now - since >= self._lasts)
-        problem = None
-        if lasting:
-            problem = Problem(reason=Reason.SPLIT_SHRUNK, message=_why(base, seen, lasting))
-        self._set_problem(_KEY, problem)
+        self._unchecked_since = {s: self._unchecked_since.get(s, now) for s in seen.unchecked}
+        shrunk, unsure = None, None
+        if lasting := _since_long(self._since, now - self._lasts):
+            shrunk = Problem(reason=Reason.SPLIT_SHRUNK, message=_why(base, seen, lasting))
+        if lasting := _since_long(self._unchecked_since, now - self._check_lasts):
+            unsure = Problem(
+                reason=Reason.SPLIT_SHRUNK, message=_why_unchecked(base, seen, lasting)
+            )
+        self._set_problem(_KEY, shrunk)
+        self._set_problem(_UNCHECKED_KEY, unsure)
+
+
+def _since_long(since: Mapping[SplitId, float], latest: float) -> list[SplitId]:
+    return sorted(split_id for split_id, begun in since.items() if begun <= latest)
 
 
 def tell_absent(split_ids: Collection[SplitId]) -> None:
@@ -107,3 +138,11 @@ def without_times(split_ids: Collection[SplitId], timeout: float) -> DiscoveryEr
 def _why(base: StreamOffset, seen: Look, split_ids: Iterable[SplitId]) -> str:
     ranges = {s: f"read up to {base.positions[s] or 0}, ends at {seen.short[s]}" for s in split_ids}
     return _SHORT.format(splits=listed(ranges))
+
+
+def _why_unchecked(base: StreamOffset, seen: Look, split_ids: Iterable[SplitId]) -> str:
+    splits = {
+        s: f"read under leader epoch {base.terms.get(s)}, now {seen.unchecked[s]}"
+        for s in split_ids
+    }
+    return _UNCHECKED.format(splits=listed(splits))

@@ -77,10 +77,9 @@ def test_an_answer_of_another_leadership_counts_when_the_log_was_found_whole() -
     mark = Mark(position=5, term=3)
     whole = SplitEnd(end=9, term=4, checked=mark)
 
-    assert look(READ, {A: SplitEnd(end=9, term=4)}) == Look(terms={}), "not checked"
-    assert look(READ, {A: replace(whole, checked=Mark(position=4, term=3))}) == Look(), (
-        "checked for another position"
-    )
+    assert look(READ, {A: SplitEnd(end=9, term=4)}) == Look(unchecked={A: 4}), "not checked"
+    elsewhere = replace(whole, checked=Mark(position=4, term=3))
+    assert look(READ, {A: elsewhere}) == Look(unchecked={A: 4}), "checked for another position"
     assert look(READ, {A: whole}) == Look(ends={A: 9}, terms={A: 4}, term_ends={A: ()})
     assert look(READ, {A: replace(whole, cut=4)}) == Look(
         cuts={A: 4}, terms={A: 4}, term_ends={A: ()}

@@ -185,6 +185,22 @@ def test_a_short_split_is_told_of_when_that_lasts() -> None:
     assert told.problems == {}
 
 
+def test_a_split_whose_log_cannot_be_checked_is_told_of_when_that_lasts() -> None:
+    """Its servers were restored from an older copy, and no check can say what is the same."""
+    told, patient = Told(tells=True), Told()
+    splits = ShortSplits(told.set, check_lasts=0.0)
+    unchecked = Look(unchecked={A: 3})
+    base = replace(BASE, terms={A: 7})
+    ShortSplits(patient.set, lasts=0.0).note(base, unchecked)
+
+    splits.note(base, unchecked)
+
+    assert "s/a (read under leader epoch 7, now 3): their leaders cannot" in told.only.message
+    assert patient.problems == {}
+    splits.note(base, Look())
+    assert told.problems == {}
+
+
 def test_a_part_of_a_hybrid_source_is_told_of_as_well() -> None:
     """Its hooks are checked like those of any source, so what they do not tell is told for them."""
     told = Told()
@@ -217,6 +233,7 @@ def test_planning_tells_of_short_splits(monkeypatch: pytest.MonkeyPatch) -> None
 
 def _impatient(self: Any, set_problem: Any) -> None:
     self._set_problem, self._lasts, self._since = set_problem, 0.0, {}
+    self._check_lasts, self._unchecked_since = 60.0, {}
 
 
 def _shrunk(query: PlannedQuery) -> list[Problem]:

@@ -77,6 +77,8 @@ class Look:
         deleted: splits that were deleted before they were read to their stop → the stop.
         short: splits that end before their position, and whose logs were not checked → their end.
             They are not read until the end has passed the position, or a check says more.
+        unchecked: splits whose leader names another leadership than they were read under, and whose
+            logs were not checked → that leadership. They are not read until a check says more.
         firsts: splits whose next records were deleted → first position that can still be read, at
             most the end. What is before it is no lag, and counts for no limit.
     """
@@ -88,6 +90,7 @@ class Look:
     cuts: Mapping[SplitId, int] = field(default_factory=dict)
     deleted: Mapping[SplitId, int] = field(default_factory=dict)
     short: Mapping[SplitId, int] = field(default_factory=dict)
+    unchecked: Mapping[SplitId, int] = field(default_factory=dict)
     firsts: Mapping[SplitId, int] = field(default_factory=dict)
 
     def behind_deleted(
@@ -308,6 +311,7 @@ def look(
         cuts=found.cuts,
         deleted=lost,
         short=found.short,
+        unchecked=found.unchecked,
         firsts=found.firsts,
     )
 
@@ -343,6 +347,7 @@ class _LookSoFar:
         self.pasts: dict[SplitId, tuple[TermEnd, ...]] = {}
         self.recreated: set[SplitId] = set()
         self.short: dict[SplitId, int] = {}
+        self.unchecked: dict[SplitId, int] = {}
         self.firsts: dict[SplitId, int] = {}
 
     def take(self, base: StreamOffset, split_id: SplitId, position: int, answer: SplitEnd) -> None:
@@ -358,6 +363,8 @@ class _LookSoFar:
         if not is_checked and _is_suspect(position, base.terms.get(split_id), answer):
             if answer.end < position:
                 self.short[split_id] = answer.end
+            elif term is not None:
+                self.unchecked[split_id] = term
             return
         # Other records have the offsets behind the cut, so positions behind it mean nothing.
         if answer.cut is not None and answer.cut < position:
