@@ -83,7 +83,7 @@ def main(
     partitions: Annotated[int, typer.Option(help="Of the topic.")] = 16,
     batches: Annotated[int, typer.Option(help="Micro-batches for the planner's CPU.")] = 100,
 ) -> None:
-    """Measure both sides, and print ratios to stderr and the raw rounds as JSON to stdout."""
+    """Measure both sides, and print the raw rounds as JSON to stdout, then ratios to stderr."""
     with _broker() as kafka, ExitStack() as stack:
         fill(kafka, TOPIC, partitions=partitions, records=records, size=size)
         checkouts = zip(SIDES, (before.resolve(), ROOT), strict=True)
@@ -92,11 +92,13 @@ def main(
         backlog = [*_backlogs(sides, options, rounds)]
         with drip(kafka, TOPIC, partitions=partitions, rate=1000):
             planning = [*_planning(sides, options, batches, max(1, rounds // 2))]
+    # The rounds come first: an error in what follows must not lose them.
+    sys.stdout.write(json.dumps({"backlog": backlog, "planning": planning}, indent=1) + "\n")
+    sys.stdout.flush()
     _show("rows/s running", [_ratio(each, "running") for each in backlog])
     _show("rows/s whole run", [_ratio(each, "whole") for each in backlog])
     _show("CPU per record", [_ratio(each, "cpu") for each in backlog])
     _show("planner CPU per micro-batch", [_ratio(each, "planner_cpu") for each in planning])
-    sys.stdout.write(json.dumps({"backlog": backlog, "planning": planning}, indent=1) + "\n")
     is_whole = all(side["rows"] == records for each in backlog for side in each.values())
     raise typer.Exit(0 if is_whole else 1)
 
@@ -139,18 +141,29 @@ def _planning(
         call = {"do": "watch", "options": given, "warm_up": 20, "batches": batches}
         seen = {name: sides[name].ask(**call) for name in order}
         for side in seen.values():
-            side["planner_cpu"] /= side["batches"]
+            if side["batches"]:
+                side["planner_cpu"] /= side["batches"]
+            else:
+                side["planner_cpu"] = 0.0
         console.print(f"planning {number}: {seen}", markup=False)
         yield seen
 
 
-def _ratio(measured: dict[str, dict[str, Any]], figure: str) -> float:
-    return float(measured["before"][figure]) / float(measured["now"][figure])
+def _ratio(measured: dict[str, dict[str, Any]], figure: str) -> float | None:
+    """Return the ratio of one round, or None if a side measured 0, as with less than a tick."""
+    before, now = float(measured["before"][figure]), float(measured["now"][figure])
+    return before / now if before and now else None
 
 
-def _show(what: str, ratios: list[float]) -> None:
-    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    console.print(f"{what}: {statistics.median(ratios):.3f} ({spread})", markup=False)
+def _show(what: str, ratios: list[float | None]) -> None:
+    """Print the median and the spread, and how many rounds have no ratio."""
+    formed = [ratio for ratio in ratios if ratio is not None]
+    text = "–"
+    if formed:
+        text = f"{statistics.median(formed):.3f} ({min(formed):.2f} to {max(formed):.2f})"
+    if missing := len(ratios) - len(formed):
+        text += f", {missing} of {len(ratios)} rounds without a ratio"
+    console.print(f"{what}: {text}", markup=False)
 
 
 if __name__ == "__main__":
