@@ -1,6 +1,6 @@
 """Reading Kafka.
 
-Ours beside Spark's own source, Flink and a bare librdkafka loop, interleaved in one run.
+Ours beside Spark's own source, Flink and our native reader without Spark, interleaved in one run.
 
 Tables on stderr; JSON with the raw rounds on stdout, and one file per case with `--keep`. Ratios
 are computed within a round, so that a change of the machine's speed affects all contestants; above

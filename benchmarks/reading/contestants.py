@@ -1,4 +1,4 @@
-"""Who reads: our two readers, Spark's Kafka source in three settings, and a counting loop."""
+"""Who reads: our readers, Spark's Kafka source in three settings, our native reader alone."""
 
 import json
 import os
@@ -81,7 +81,9 @@ BARE: Final = "bare loop"
 
 
 def bare_loop(kafka: KafkaCluster, topic: str, *, readers: int) -> tuple[float, float, int]:
-    """Read everything with librdkafka and make nothing of it; as many processes as readers.
+    """Read everything with our native reader, without columns and without Spark.
+
+    There are as many processes as readers. Their clocks start after the imports.
 
     Returns:
         Wall seconds, CPU seconds, records.

@@ -23,6 +23,11 @@ WARM: Final = 20
 """Micro-batches of a stream before those that are measured: the start of a query and a cold JVM are
 not the subject."""
 
+CONSUMERS: Final = 11_000
+"""Consumers that Spark's own source keeps in an executor: 1.1 times the partitions of the largest
+topic that it might read. With Spark's default of 64, a topic of more partitions makes it close
+consumers and create them again in each micro-batch."""
+
 WARM_UP: Final = 60.0
 """Seconds after which measuring begins in any case."""
 
@@ -45,6 +50,7 @@ def new_session(*, has_kafka: bool = True) -> SparkSession:
         .config("spark.python.authenticate.socketTimeout", "120s")  # a busy machine
         .config("spark.jars", jars)
         .config("spark.driver.memory", "2g")
+        .config("spark.kafka.consumer.cache.capacity", str(CONSUMERS))
         .config("spark.sql.streaming.numRecentProgressUpdates", "10000")
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.shuffle.partitions", "2")
