@@ -25,7 +25,7 @@ not the subject."""
 
 CONSUMERS: Final = 11_000
 """Consumers that Spark's own source keeps in an executor: 1.1 times the partitions of the largest
-topic that it might read. With Spark's default of 64, a topic of more partitions makes it close
+topic that it might read. With Spark's default of 64, a topic of more partitions can make it close
 consumers and create them again in each micro-batch."""
 
 WARM_UP: Final = 60.0
