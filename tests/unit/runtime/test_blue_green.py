@@ -183,6 +183,27 @@ def test_a_change_that_is_taken_back_dismisses_the_second_application() -> None:
     played(play)
 
 
+def test_settings_that_were_taken_back_have_the_whole_time_when_they_are_tried_again() -> None:
+    async def play(story: Story) -> None:
+        drivers = Failing(story)
+        await story.begin(parallelism=4, application=application(rollbackAfter="5m"))
+        await drivers.rest("0")
+        await story.until(
+            lambda: [drivers.step(), "healthy" in story.status.get("settings", "")][1],
+            "the settings to be remembered",
+        )
+        story.patch(application=application(NEXT, rollbackAfter="5m"))
+        await story.until(waits(drivers, 120), "two minutes")
+        story.patch(application=application(rollbackAfter="5m"))
+        await story.until(waits(drivers, 400), "longer than the trial")
+
+        story.patch(application=application(NEXT, rollbackAfter="5m"))
+        await story.until(waits(drivers, 120), "two minutes")
+        assert all(c["reason"] != "RolledBack" for c in story.status["conditions"])
+
+    played(play)
+
+
 @pytest.mark.parametrize("applications", [2, 3], ids=["before", "after"])
 def test_an_operator_that_starts_meanwhile_leaves_no_split_without_a_reader(
     applications: int,

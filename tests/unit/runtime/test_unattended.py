@@ -279,3 +279,28 @@ def test_a_spec_that_is_corrected_while_it_is_suspended_is_not_rolled_back_any_m
         await story.until(lambda: is_at_rest(story), "the correction to be known")
 
     played(play)
+
+
+def test_a_resumed_application_has_the_whole_time_again() -> None:
+    """Its settings were right, and what they name was missing until it was suspended."""
+
+    async def play(story: Story) -> None:
+        drivers = BrokenHosts(story, "FAILED")
+        drivers.works = lambda _, image: image != "late"
+        made = spec_json(**SPEC)["application"]
+        await story.begin(application={**made, "restart": {"rollbackAfter": "5m"}})
+        await drivers.rest("0")
+        await drivers.pass_time(30)
+        story.patch(application={"image": "late"})
+        await drivers.until(lambda: drivers.images() == {"0": "late"}, "the new settings")
+        await drivers.pass_time(120)
+
+        await suspended(story)
+        story.patch(suspend=False)
+        await drivers.pass_time(120)
+        assert says(story, "Degraded")[1] != "RolledBack"
+        drivers.works = lambda *_: True
+        await drivers.until(lambda: says(story, "Ready")[0] == "True", "the source to be read")
+        assert drivers.images() == {"0": "late"}
+
+    played(play)

@@ -280,6 +280,7 @@ class SourceRuntime:
         if is_stopped := is_suspended(body.get("spec")):
             self._decisions = await self._fleet.stop()
             self._trials.recall(self._stored_status.get("settings"))
+            self._trials.rest()
         await self._spec.turn(body, self._stored_status)
         if self._desired is not None:
             has_driver = not is_stopped and self._decision.state is ApplicationState.RUNNING

@@ -66,6 +66,11 @@ class Trials:
         if self._memory is None:
             self._memory = memory_of(text)
 
+    def rest(self) -> None:
+        """Give all hosts the whole time again when they run again: the source is stopped."""
+        self._since.clear()
+        self._health.begin()
+
     def effective(self, desired: Desired) -> Desired:
         """Return what is desired with the settings that are in effect."""
         memory, wanted, now = self._known, self._wanted(desired), time.time()
@@ -112,6 +117,7 @@ class Trials:
         patience = durations.seconds(desired.spec.application.restart.rollback_after)
         settings = self._wanted(effective)
         seen = dict(self._seen(decisions, coordinator, now=now))
+        self._forget_others(settings)
         names, working = host_names(effective.spec), self._working(seen, settings)
         # While the last healthy settings are in effect nothing is on trial: there is nothing to go
         # back to.
@@ -209,8 +215,18 @@ class Trials:
         """
         known = self._since.get(host)
         if known is None or known[0] != seen.hash:
+            # One that is on its way out may be from before the source was stopped.
+            if seen.manifest["metadata"].get("deletionTimestamp"):
+                return now
             known = self._since[host] = (seen.hash, _created(seen.manifest, now))
         return known[1]
+
+    def _forget_others(self, settings: ApplicationSettings) -> None:
+        """Forget since when hosts have tried other settings: these may be tried again later."""
+        wanted = settings.hash(self._source)
+        self._since = {
+            host: known for host, known in self._since.items() if is_made_from(known[0], wanted)
+        }
 
     def _give_up(
         self, seen: TriedApplication, settings: ApplicationSettings, *, patience: float, now: float
