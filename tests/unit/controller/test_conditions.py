@@ -89,6 +89,15 @@ def test_a_host_that_drains_is_what_is_under_way() -> None:
     status = status_of(facts(state=replace(before, hosts={**before.hosts, "1": lost})))
 
     assert conditions(status)["Progressing"] == ("True", "Draining")
+    assert conditions(status)["Ready"] == ("True", "Reading"), "the other host reads on"
+
+
+def test_a_source_is_not_read_while_its_only_host_drains() -> None:
+    lost = HostState(role=HostRole.DRAINING, phase=HostPhase.LOST, incarnation=1)
+
+    status = status_of(facts(state=state(hosts={"0": lost})))
+
+    assert conditions(status)["Ready"][0] == "False"
 
 
 def test_readers_counts_what_is_adopted_not_what_is_wanted() -> None:

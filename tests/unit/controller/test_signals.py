@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem
-from balanced_source.coordinator import CoordinatorState
+from balanced_source.coordinator import CoordinatorState, HostPhase, HostRole, HostState
 from balanced_source.reasons import Reason
 from balanced_source_operator.contract.half import Losses
 from balanced_source_operator.controller.application_facts import ApplicationState
@@ -84,6 +84,15 @@ def test_a_host_that_is_done_counts_neither_for_reports_nor_for_adoption() -> No
 
     found = on_two_hosts(RUNS, heartbeats=(50.0, 10.0))
     assert (found["report_timestamp_seconds"], found["epoch_lag"]) == (10, 1)
+
+
+def test_a_host_that_was_given_up_holds_back_no_epoch() -> None:
+    before: CoordinatorState[Any] = facts().state or CoordinatorState()
+    lost = HostState(role=HostRole.DRAINING, phase=HostPhase.LOST, incarnation=1)
+    hosts = {**before.hosts, "1": lost}
+
+    assert signals(state=replace(before, hosts=hosts))["epoch_lag"] == 0
+    assert signals(state=replace(before, hosts={"1": lost}))["epoch_lag"] == before.epoch
 
 
 def test_failures_are_those_of_the_worst_host_also_while_it_runs() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, Final
 
-from balanced_source.coordinator import CoordinatorState, HostState
+from balanced_source.coordinator import CoordinatorState, HostRole, HostState
 from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source_operator.controller.application_facts import ApplicationState
@@ -42,9 +42,15 @@ def hosts_done(decisions: Mapping[str, Decision]) -> frozenset[str]:
 
 
 def unfinished_hosts(facts: Facts, state: CoordinatorState[Any]) -> Mapping[str, HostState]:
-    """Return the hosts that are not done: only they adopt assignments, and report."""
+    """Return the hosts that are not done: only they adopt assignments, and report.
+
+    One that was given up does not count while others read: it gets nothing any more.
+    """
     done = hosts_done(facts.hosts)
-    return {name: host for name, host in state.hosts.items() if name not in done}
+    left = {name: host for name, host in state.hosts.items() if name not in done}
+    reading = {name: host for name, host in left.items() if host.role is not HostRole.DRAINING}
+    # Without others no one reads, and that must not look like everything being read.
+    return reading or left
 
 
 def adopted_epoch(facts: Facts, state: CoordinatorState[Any]) -> int:
