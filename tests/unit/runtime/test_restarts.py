@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.resources.kinds import KUBEFLOW_APPLICATION
+from balanced_source_operator.resources.kinds import KUBEFLOW_APPLICATION, ROLE
 from balanced_source_operator.runtime.restart_slots import PATIENCE, RestartSlots
 from support.builders import spec_json
 from support.cluster_story import NAMESPACE, SPEC, Story
@@ -253,6 +254,33 @@ def test_a_source_that_fails_while_it_waits_delays_no_other_one() -> None:
         slots.release(source(1))
         assert woken[-1:] == [2]
         assert slots.take(source(2), lambda: None)
+
+    played(play)
+
+
+def test_a_source_whose_turns_fail_while_it_waits_delays_no_other_one() -> None:
+    async def play(story: Story) -> None:
+        drivers = await reading(story)
+        slots, woken = story.operators[0].restarts, list[int]()
+        slots.limit = 1
+        assert slots.take(source(1), lambda: None)
+        story.patch(application={"image": "next"})
+        await story.until(
+            lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition"
+        )
+        assert not slots.take(source(2), lambda: woken.append(2))
+
+        refusal = RefusedError("roles: may not", status=403)
+        allow = story.server.deny(refusal, kind=ROLE, verbs=("get", "apply"))
+        story.server.remove(ROLE, NAMESPACE, "orders-documents")
+        await steps(story, drivers, 60)
+        slots.release(source(1))
+        assert woken[-1:] == [2]
+        assert slots.take(source(2), lambda: None)
+
+        allow()
+        slots.release(source(2))
+        await story.until(lambda: [drivers.step(), image(story) == "next"][1], "the restart")
 
     played(play)
 

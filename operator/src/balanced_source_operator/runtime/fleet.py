@@ -250,6 +250,10 @@ class Fleet:
         """Hold up the restart of no other source."""
         self._environment.restarts.release(self._identity)
 
+    def withdraw(self) -> None:
+        """Let other sources restart first: this one cannot while its turns fail."""
+        self._environment.restarts.withdraw(self._identity)
+
     def look(self, *, until: str) -> Decisions:
         """Return what the applications do, while nothing can be decided about them.
 

@@ -420,6 +420,7 @@ class SourceRuntime:
         What is known stays, unless it may have been left half-changed.
         """
         self._refreshed_at = -float("inf")
+        self._fleet.withdraw()
         if not is_suspended(self._observed.body.get("spec")):
             self._decisions = self._fleet.look_after(self._decisions)
         match error:
