@@ -63,6 +63,7 @@ def deployment(
     name: str = "balanced-source",
     selector: str = "",
     namespaces: str = "",
+    lease: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The operator's Deployment."""
     environment = [
@@ -71,6 +72,8 @@ def deployment(
     ]
     if selector:
         environment += [{"name": "BALANCED_SOURCE_NAMESPACE_SELECTOR", "value": selector}]
+    if lease is not None:
+        environment += [{"name": "BALANCED_SOURCE_LEASE_NAMESPACE", **lease}]
     containers = [{"name": "operator", "env": environment}, {"name": "beside"}]
     pod = {"serviceAccountName": "operator", "containers": containers}
     return {

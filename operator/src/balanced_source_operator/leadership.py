@@ -15,8 +15,8 @@ from kubernetes_asyncio.leaderelection.leaderelection import LeaderElection
 from kubernetes_asyncio.leaderelection.resourcelock.leaselock import LeaseLock
 
 from balanced_source_operator.ending import End, LeaseGuard, end_now
+from balanced_source_operator.resources.kinds import LEASE_NAME
 
-LEASE_NAME: Final = "balanced-source-operator"
 LEASE_SECONDS: Final = 15
 RENEW_SECONDS: Final = 10
 RETRY_SECONDS: Final = 2

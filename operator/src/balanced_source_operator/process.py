@@ -74,7 +74,11 @@ async def _run(settings: Settings) -> None:
         answering_viewers(settings, board, client, is_serving=lambda: health.role is Role.SERVING),
     ):
         missing = partial(
-            missing_rights, client, settings.namespaces, selector=settings.namespace_selector
+            missing_rights,
+            client,
+            settings.namespaces,
+            selector=settings.namespace_selector,
+            lease_namespace=settings.lease_namespace,
         )
         rights = asyncio.create_task(watch_rights(health, missing))
         try:

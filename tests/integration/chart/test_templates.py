@@ -345,6 +345,25 @@ def test_the_operator_looks_for_exactly_the_rights_of_the_chart(render: Render) 
     assert granted == needed
 
 
+def test_the_operator_looks_for_exactly_the_rights_on_its_lease_of_the_chart(
+    render: Render,
+) -> None:
+    rules = one(render(), "Role", "demo-balanced-source-lease")["rules"]
+    granted = {
+        (g, r, v, name)
+        for rule in rules
+        for g in rule["apiGroups"]
+        for r in rule["resources"]
+        for v in rule["verbs"]
+        for name in rule.get("resourceNames", [""])
+    }
+    needed = {
+        (right.kind.group, right.kind.plural, right.verb, right.name)
+        for right in set(rights.needed([], lease_namespace="system")) - set(rights.needed([]))
+    }
+    assert granted == needed
+
+
 def test_the_network_policy_lets_the_operator_reach_what_it_needs(render: Render) -> None:
     egress = one(render(networkPolicy={"enabled": True}), "NetworkPolicy")["spec"]["egress"][0][
         "ports"

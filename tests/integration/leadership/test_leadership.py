@@ -12,7 +12,8 @@ import pytest
 from kubernetes_asyncio import config
 from kubernetes_asyncio.client import ApiClient, Configuration
 
-from balanced_source_operator.leadership import LEASE_NAME, serve_while_leading
+from balanced_source_operator.leadership import serve_while_leading
+from balanced_source_operator.resources.kinds import LEASE_NAME
 from testbed.control_plane import ControlPlane
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from balanced_source_operator.leadership import LEASE_NAME, LEASE_SECONDS
+from balanced_source_operator.leadership import LEASE_SECONDS
+from balanced_source_operator.resources.kinds import LEASE_NAME
 from support.story.operator_process import OperatorProcess
 from testbed.control_plane import ControlPlane
 from testbed.versions import CHECKOUT

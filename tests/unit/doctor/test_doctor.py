@@ -138,6 +138,29 @@ async def test_each_right_that_the_operator_needs_is_checked(
     assert await scene.faults() == ["PermissionMissing"]
 
 
+@pytest.mark.parametrize(
+    ("lease", "where"),
+    [
+        ({"valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}, " in system"),
+        ({"value": "default"}, ""),
+        (None, None),
+    ],
+    ids=["of the chart", "named", "no election"],
+)
+async def test_rights_on_the_lease_are_checked_where_it_is(
+    scene: DoctorScene, lease: dict[str, Any] | None, where: str | None
+) -> None:
+    scene.api.answers[DEPLOYMENTS] = {"items": [deployment(lease=lease)]}
+    scene.api.forbidden = {"create leases", "get leases", "update leases"}
+    faults = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
+
+    assert [fault.fault for fault in faults] == ["PermissionMissing"] * (where is not None)
+    leases = "leases.coordination.k8s.io"
+    of_name = f"{leases} balanced-source-operator{where}"
+    for fault in faults:
+        assert f": create {leases}{where}; get, update {of_name}" in fault.message
+
+
 async def test_a_namespace_that_no_selector_matches(scene: DoctorScene) -> None:
     operators = [deployment(name=n, selector=f"balancedsource.io/shard={n}") for n in "ab"]
     scene.api.answers[DEPLOYMENTS] = {"items": operators}

@@ -141,6 +141,17 @@ async def test_labels_of_namespaces_can_be_followed_only_with_a_right_on_the_clu
     assert await rights.missing_rights(reviewer, ()) == []
 
 
+async def test_without_the_right_to_its_lease_an_operator_cannot_serve() -> None:
+    reviewer: Any = Reviewer({"resource": "leases"})
+
+    assert await rights.missing_rights(reviewer, ("a",), lease_namespace="system") == [
+        "create leases in namespace system",
+        "get leases/balanced-source-operator in namespace system",
+        "update leases/balanced-source-operator in namespace system",
+    ]
+    assert await rights.missing_rights(reviewer, ("a",)) == []
+
+
 async def test_an_answer_without_content_is_an_error() -> None:
     class Refusing:
         async def call_api(self, *_: Any, **__: Any) -> Any:

@@ -8,11 +8,11 @@ from balanced_source.names import first_of, separated
 from balanced_source_operator.doctor.finding import ClusterApi, Diagnosis, Fault, error, unknown
 from balanced_source_operator.doctor.namespaces import Installation
 from balanced_source_operator.kube.port import KubernetesError, Manifest, RefusedError
-from balanced_source_operator.kube.rights import NEEDED, NEEDED_TO_SELECT
+from balanced_source_operator.kube.rights import Right, needed
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     COMPONENT_LABEL,
-    NAMESPACE,
+    LEASE,
     ResourceKind,
 )
 from balanced_source_operator.resources.providers import SPARK_OPERATORS
@@ -31,6 +31,7 @@ _INSTALL_SPARK: Final = (
 )
 SELECTOR_VARIABLE: Final = f"{PREFIX}NAMESPACE_SELECTOR"
 NAMESPACES_VARIABLE: Final = f"{PREFIX}NAMESPACES"
+LEASE_VARIABLE: Final = f"{PREFIX}LEASE_NAMESPACE"
 OPERATOR_SELECTOR: Final = f"{COMPONENT_LABEL}=operator"
 """Label selector of the operator's Deployment and pods."""
 
@@ -161,14 +162,25 @@ async def installed_operators(
         account = metadata["namespace"], pod.get("serviceAccountName", "default")
         selector = _variable(pod, SELECTOR_VARIABLE)
         names = separated(_variable(pod, NAMESPACES_VARIABLE))
-        operators.append(Installation(name, account, selector, names))
+        lease = _lease_namespace(pod, metadata["namespace"])
+        operators.append(Installation(name, account, selector, names, lease))
         diagnoses.append(_availability(name, deployment.get("status") or {}))
     return operators, diagnoses
 
 
 def _variable(pod: Mapping[str, Any], name: str) -> str:
+    return str(_entry(pod, name).get("value", ""))
+
+
+def _lease_namespace(pod: Mapping[str, Any], namespace: str) -> str:
+    """Return the namespace of the Lease, which the chart takes from the pod; empty without one."""
+    is_own = bool(_entry(pod, LEASE_VARIABLE).get("valueFrom"))
+    return namespace if is_own else _variable(pod, LEASE_VARIABLE)
+
+
+def _entry(pod: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     variables = (entry for one in pod.get("containers", ()) for entry in one.get("env", ()))
-    return next((one.get("value", "") for one in variables if one["name"] == name), "")
+    return next((one for one in variables if one["name"] == name), {})
 
 
 def _availability(name: str, status: Mapping[str, Any]) -> Diagnosis:
@@ -188,36 +200,32 @@ async def check_rights(
     """Yield the rights that the operator's service account lacks in a namespace."""
     user = f"system:serviceaccount:{operator.account[0]}:{operator.account[1]}"
     check = f"rights of {user} in {namespace}"
-    lacking = []
+    lacking: dict[str, list[str]] = {}
     try:
-        for kind, subresource, verbs in _needed(operator):
-            asked = {
-                "namespace": "" if kind == NAMESPACE else namespace,
-                "group": kind.group,
-                "resource": kind.plural,
-                "subresource": subresource,
-            }
-            refused = [verb for verb in verbs if not await _may(api, user, verb=verb, **asked)]
-            if refused:
-                resource = "/".join(filter(None, [kind.plural, subresource]))
-                lacking.append(
-                    f"{', '.join(refused)} {resource}{f'.{kind.group}' if kind.group else ''}"
-                )
+        for right in needed(
+            [namespace], selector=operator.selector, lease_namespace=operator.lease_namespace
+        ):
+            if not await _may(api, user, **right.attributes):
+                lacking.setdefault(_resource(right, namespace), []).append(right.verb)
     except KubernetesError as refusal:
         yield unknown(check, f"they may not be looked up: {refusal}")
         return
     if lacking:
-        message = f"{user} may not do this in namespace {namespace}: {'; '.join(lacking)}"
+        each = "; ".join(f"{', '.join(verbs)} {what}" for what, verbs in lacking.items())
+        message = f"{user} may not do this in namespace {namespace}: {each}"
         remedy = "Install the roles of the Helm chart (rbac.create)."
         yield error(check, Fault.RIGHT_MISSING, message, remedy)
     else:
         yield Diagnosis(check=check)
 
 
-def _needed(operator: Installation) -> Iterator[tuple[ResourceKind, str, tuple[str, ...]]]:
-    yield from NEEDED
-    if operator.selector:
-        yield NAMESPACE, "", NEEDED_TO_SELECT
+def _resource(right: Right, namespace: str) -> str:
+    """Return what a right is about, in words; elsewhere than in the namespace, also where."""
+    resource = "/".join(filter(None, [right.kind.plural, right.subresource]))
+    group = f".{right.kind.group}" if right.kind.group else ""
+    name = f" {right.name}" if right.name else ""
+    is_elsewhere = right.kind == LEASE and right.namespace != namespace
+    return f"{resource}{group}{name}" + (f" in {right.namespace}" if is_elsewhere else "")
 
 
 async def _may(api: ClusterApi, user: str, **attributes: str) -> bool:

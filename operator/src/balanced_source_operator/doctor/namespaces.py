@@ -17,12 +17,14 @@ class Installation(NamedTuple):
         account: namespace and name of its service account.
         selector: labels of the namespaces that it serves; empty if labels do not matter.
         namespaces: names of those that it serves; empty if names do not matter.
+        lease_namespace: of the Lease by which its replicas elect a leader; empty without election.
     """
 
     name: str
     account: tuple[str, str]
     selector: str = ""
     namespaces: tuple[str, ...] = ()
+    lease_namespace: str = ""
 
     @property
     def served(self) -> str:

@@ -14,6 +14,8 @@ from balanced_source_operator.resources.kinds import (
     CONFIG_MAP,
     EVENT,
     KUBEFLOW_APPLICATION,
+    LEASE,
+    LEASE_NAME,
     NAMESPACE,
     POD,
     POD_TEMPLATE,
@@ -45,48 +47,62 @@ NEEDED: Final[tuple[tuple[ResourceKind, str, tuple[str, ...]], ...]] = (
 NEEDED_TO_SELECT: Final = ("list", "watch")
 """Verbs on namespaces, of the whole cluster: an operator that selects them by labels needs them."""
 
+NEEDED_TO_LEAD: Final = (("create", ""), ("get", LEASE_NAME), ("update", LEASE_NAME))
+"""Verbs on Leases, with the name that each is limited to: a right to create cannot be limited."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """One verb on one resource; an empty namespace means all of them."""
+    """One verb on one resource; an empty namespace or name means all of them."""
 
     verb: str
     kind: ResourceKind
     subresource: str
     namespace: str
+    name: str = ""
 
     def __str__(self) -> str:
-        resource = (
-            f"{self.kind.plural}/{self.subresource}" if self.subresource else self.kind.plural
-        )
+        parts = (self.kind.plural, self.subresource, self.name)
+        resource = "/".join(part for part in parts if part)
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
         if self.kind == NAMESPACE:
             where = "the cluster"
         return f"{self.verb} {resource} in {where}"
 
-    def review(self) -> dict[str, Any]:
-        """Return the question for the API server."""
-        attributes = {
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The right as reviews name it."""
+        return {
             "namespace": self.namespace,
             "verb": self.verb,
             "group": self.kind.group,
             "resource": self.kind.plural,
             "subresource": self.subresource,
+            "name": self.name,
         }
+
+    def review(self) -> dict[str, Any]:
+        """Return the question for the API server."""
         return {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": attributes},
+            "spec": {"resourceAttributes": self.attributes},
         }
 
 
-def needed(namespaces: Sequence[str], *, selector: str = "") -> Iterator[Right]:
+def needed(
+    namespaces: Sequence[str], *, selector: str = "", lease_namespace: str = ""
+) -> Iterator[Right]:
     """Yield all rights that serving these namespaces needs.
 
     Args:
         namespaces: none given means all of them.
         selector: labels of the namespaces that are served; empty if labels do not matter.
+        lease_namespace: of the Lease by which replicas elect a leader; empty without election.
     """
+    # First: without the Lease nothing is served at all.
+    for verb, name in NEEDED_TO_LEAD if lease_namespace else ():
+        yield Right(verb=verb, kind=LEASE, subresource="", namespace=lease_namespace, name=name)
     for verb in NEEDED_TO_SELECT if selector else ():
         yield Right(verb=verb, kind=NAMESPACE, subresource="", namespace="")
     for namespace in namespaces or ("",):
@@ -96,14 +112,14 @@ def needed(namespaces: Sequence[str], *, selector: str = "") -> Iterator[Right]:
 
 
 async def missing_rights(
-    client: ApiClient, namespaces: Sequence[str], *, selector: str = ""
+    client: ApiClient, namespaces: Sequence[str], *, selector: str = "", lease_namespace: str = ""
 ) -> list[str]:
     """Return the rights that the service account lacks, in words. See `needed`.
 
     Raises:
         KubernetesError: the API server does not answer, or refuses the question.
     """
-    rights = needed(namespaces, selector=selector)
+    rights = needed(namespaces, selector=selector, lease_namespace=lease_namespace)
     return [str(right) for right in rights if not await _is_granted(client, right)]
 
 

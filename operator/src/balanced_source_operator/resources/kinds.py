@@ -116,6 +116,7 @@ SECRET: Final = ResourceKind("", "v1", "secrets", "Secret")
 SERVICE_ACCOUNT: Final = ResourceKind("", "v1", "serviceaccounts", "ServiceAccount")
 NAMESPACE: Final = ResourceKind("", "v1", "namespaces", "Namespace")
 EVENT: Final = ResourceKind("", "v1", "events", "Event")
+LEASE: Final = ResourceKind("coordination.k8s.io", "v1", "leases", "Lease")
 ROLE: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "roles", "Role")
 ROLE_BINDING: Final = ResourceKind("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
 KUBEFLOW_APPLICATION: Final = ResourceKind(
@@ -124,6 +125,9 @@ KUBEFLOW_APPLICATION: Final = ResourceKind(
 APACHE_APPLICATION: Final = ResourceKind(
     "spark.apache.org", "v1", "sparkapplications", "SparkApplication"
 )
+
+LEASE_NAME: Final = "balanced-source-operator"
+"""Of the Lease by which replicas of the operator elect the one that serves."""
 
 CHILDREN: Final = (CONFIG_MAP, POD, KUBEFLOW_APPLICATION, APACHE_APPLICATION, ROLE, ROLE_BINDING)
 """Kinds of a source's objects that are watched; they carry the label with the source's name."""
