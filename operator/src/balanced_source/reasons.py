@@ -389,7 +389,10 @@ class Reason(ExplainedReason):
         "ScalingRefused",
         ReasonKind.AUTOSCALING,
         "The API server refused the change of `parallelism`.",
-        "Grant `patch` on `balancedsources/scale`: install the roles of the Helm chart.",
+        (
+            "Do what the message says. If the operator lacks the right to `patch`"
+            " `balancedsources/scale`, install the roles of the Helm chart."
+        ),
     )
     TWO_AUTOSCALERS = (
         "TwoAutoscalers",

@@ -126,17 +126,39 @@ def test_a_driver_that_falls_silent_within_a_long_micro_batch_is_reported() -> N
     played(play)
 
 
-@pytest.mark.parametrize("status", [403, 422])
-def test_a_refusal_is_a_condition_and_holds_nothing_else_up(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "words", "advice"),
+    [
+        (
+            403,
+            'User "operator" cannot patch resource "balancedsources/scale"',
+            "Grant patch on balancedsources/scale",
+        ),
+        (
+            422,
+            "ValidatingAdmissionPolicy 'few' denied request: at most 4",
+            "so that the admission policy allows the object",
+        ),
+        (
+            422,
+            'BalancedSource "orders" is invalid: spec.parallelism: Invalid value',
+            "Correct the field of the BalancedSource",
+        ),
+        (500, "etcdserver: request timed out", "Check the cause that the message names"),
+    ],
+    ids=["right", "policy", "invalid", "error"],
+)
+def test_a_refusal_is_a_condition_and_holds_nothing_else_up(
+    status: int, words: str, advice: str
+) -> None:
     async def play(story: Story) -> None:
         await begin(story)
-        words = 'User "operator" cannot patch resource "balancedsources/scale"'
         allow = story.server.deny(
             RefusedError(words, status=status), kind=BALANCED_SOURCE, verbs=("scale",)
         )
         story.patch(parallelism=20)
         await story.until(lambda: condition(story).get("reason") == "ScalingRefused", "the refusal")
-        assert "Grant patch on balancedsources/scale" in condition(story)["message"]
+        assert advice in condition(story)["message"]
         await story.adopted(parallelism=20, splits=8)
         assert story.events.count("ScalingRefused") == 1
         allow()

@@ -16,6 +16,7 @@ from balanced_source_operator.kube.port import ConflictError, RefusedError
 from balanced_source_operator.runtime import autoscaler as module
 from balanced_source_operator.runtime.autoscaler import LONGEST_SPACING, Autoscaler
 from balanced_source_operator.runtime.environment import Desired
+from balanced_source_operator.runtime.refusals import PATIENCE
 from support import virtual_time
 from support.builders import identity, make_spec, source_of
 
@@ -137,6 +138,29 @@ def test_a_refusal_is_told_once_and_tried_again_in_each_turn() -> None:
         scene.error = None
         assert await scene.turn(20) == Reason.WITHIN_BOUNDS
         assert scene.scaled == [(20, 8)]
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_what_may_pass_is_told_when_it_lasts_and_tried_again_meanwhile(status: int) -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.error = RefusedError("too many requests", status=status)
+        assert await scene.turn(20) == ""
+        await asyncio.sleep(PATIENCE - 1)
+        assert await scene.turn(20) == ""
+        scene.error = None
+        assert await scene.turn(20) == Reason.WITHIN_BOUNDS
+        assert scene.scaled == [(20, 8)], "without a new report"
+
+        scene.error = RefusedError("too many requests", status=status)
+        await scene.turn(30)
+        await asyncio.sleep(PATIENCE - 1)
+        assert await scene.turn(30) == Reason.WITHIN_BOUNDS, "it counts from the first one again"
+        await asyncio.sleep(1)
+        assert await scene.turn(30) == Reason.SCALING_REFUSED
+        assert scene.posted == [("WithinBounds", False), ("ScalingRefused", True)]
 
     virtual_time.run(play())
 

@@ -62,6 +62,9 @@ _OF_SUBMISSIONS: Final = (
 )
 """What the API server answers to Spark operators only."""
 
+_CLIENT_ERRORS: Final = range(400, 500)
+_TOO_MANY_REQUESTS: Final = 429
+
 _FOR_ALL: Final = frozenset({Reason.QUOTA_EXCEEDED, Reason.ADMISSION_DENIED})
 
 
@@ -74,13 +77,24 @@ def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
         scope: the object, so that refusals of different objects are different problems.
     """
     words = str(error)
-    reason, advice = _known(words) or (
-        Reason.API_SERVER_REFUSED,
-        "Check the cause that the message names",
-    )
+    reason, advice = refusal_cause(words)
     answer = f"The API server refused to {action} ({error.status}): {words.rstrip('.')}"
     message = f"{answer}. {advice}; the operator retries automatically."
     return Problem(reason=reason, message=message, scope=scope)
+
+
+def refusal_cause(words: str) -> tuple[Reason, str]:
+    """Return what a refusal is, and what to do about it.
+
+    Args:
+        words: of the API server.
+    """
+    return _known(words) or (Reason.API_SERVER_REFUSED, "Check the cause that the message names")
+
+
+def is_final(error: RefusedError) -> bool:
+    """Return whether repeating the call gives the same answer until someone acts."""
+    return error.status in _CLIENT_ERRORS and error.status != _TOO_MANY_REQUESTS
 
 
 def submission_refusal(words: str) -> tuple[Reason, str] | None:

@@ -24,12 +24,14 @@ from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.controller.losses import counted_losses
+from balanced_source_operator.controller.refusals import is_final
 from balanced_source_operator.kube.port import ConflictError, KubernetesApi, RefusedError
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.environment import Desired
 from balanced_source_operator.runtime.events import EventRecorder
+from balanced_source_operator.runtime.refusals import PATIENCE
 
 SPLITS_PER_SECOND: Final = 10_000
 """Splits of a sample for each second until the next one.
@@ -59,6 +61,7 @@ class Autoscaler:
         self._is_measurable = True
         self._sampled_at = -float("inf")
         self._refused: Verdict | None = None
+        self._failing_since: float | None = None
         self._rivalry = Rivalry()
         self._is_fight = False
 
@@ -89,6 +92,7 @@ class Autoscaler:
         if policy is None or desired is None or is_held:
             self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
             self._decided_from, self._refused, self._seen = None, None, None
+            self._failing_since = None
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         was_fight = self._is_fight
@@ -111,7 +115,8 @@ class Autoscaler:
         await self._carry_out(after, wanted)
         # A refusal passes when someone grants the right, so it is tried again without a new
         # report.
-        self._decided_from = decided_from if self._refused is None else None
+        is_refused = self._refused is not None or self._failing_since is not None
+        self._decided_from = None if is_refused else decided_from
         self._is_fight = self._rivalry.is_fight(policy, now)
         if self._refused is not None or not self._is_fight:
             await self._announce(before, self.verdict)
@@ -156,7 +161,8 @@ class Autoscaler:
 
         A conflict means that someone else has: the next turn decides again.
         """
-        verdict = memory.verdict
+        verdict, failing_since, now = memory.verdict, self._failing_since, time.monotonic()
+        self._failing_since = None
         assert verdict is not None  # noqa: S101 - `decide` always sets one
         if verdict.readers != wanted:
             source = self._source
@@ -171,13 +177,18 @@ class Autoscaler:
             except ConflictError:
                 return
             except RefusedError as error:
+                self._failing_since = now if failing_since is None else failing_since
+                # A busy API server answers again without anybody's help.
+                if not is_final(error) and now - self._failing_since < PATIENCE:
+                    return
                 message = words.refused(verdict.readers, str(error))
                 self._refused = replace(
                     verdict, reason=Reason.SCALING_REFUSED, message=message, is_able=False
                 )
                 return
-            now = time.monotonic()
-            self._rivalry = self._rivalry.wrote(now, before=wanted, after=verdict.readers)
+            self._rivalry = self._rivalry.wrote(
+                time.monotonic(), before=wanted, after=verdict.readers
+            )
         self._memory, self._refused = memory, None
 
     async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable
 from typing import Final, TypeAlias, TypeVar
 
 from balanced_source.api import Problem, ProblemBoard
-from balanced_source_operator.controller.refusals import refusal_problem
+from balanced_source_operator.controller.refusals import is_final, refusal_problem
 from balanced_source_operator.kube.port import KubernetesApi, Manifest, RefusedError
 from balanced_source_operator.resources.kinds import (
     APACHE_APPLICATION,
@@ -23,8 +23,6 @@ PATIENCE: Final = 10.0
 KEEP_MESSAGE: Final = 30.0
 """Seconds for which the message of a refusal stays although the next answer has other words."""
 
-_CLIENT_ERRORS: Final = range(400, 500)
-_TOO_MANY_REQUESTS: Final = 429
 _GENERATED_NAMES: Final = (EVENT, KUBEFLOW_APPLICATION, APACHE_APPLICATION)
 """Kinds whose objects have another name each time: the next one shows whether the refusal lasts."""
 
@@ -105,7 +103,7 @@ class ReportingApi:
         try:
             result = await call
         except RefusedError as error:
-            self._refused(key, _problem(verb, kind, name, error), is_final=_is_final(error))
+            self._refused(key, _problem(verb, kind, name, error), is_final=is_final(error))
             raise
         self._clear(key)
         return result
@@ -135,8 +133,3 @@ class ReportingApi:
 def _problem(verb: str, kind: ResourceKind, name: str, error: RefusedError) -> Problem:
     scope = kind.kind if kind in _GENERATED_NAMES else f"{kind.kind}/{name}"
     return refusal_problem(f"{verb} {kind.kind} {name}".strip(), error, scope=scope)
-
-
-def _is_final(error: RefusedError) -> bool:
-    """Whether repeating the call gives the same answer until someone acts."""
-    return error.status in _CLIENT_ERRORS and error.status != _TOO_MANY_REQUESTS

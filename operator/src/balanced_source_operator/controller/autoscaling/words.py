@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling.needs import Load
 from balanced_source_operator.controller.autoscaling.policy import Policy
+from balanced_source_operator.controller.refusals import refusal_cause
 
 LONGEST_TIME: Final = 86_400.0
 """Seconds up to which a backlog is told in time. Where little arrives, time says nothing."""
@@ -184,9 +186,14 @@ def not_measurable(wanted: int, kind: str) -> str:
 
 def refused(readers: int, error: str) -> str:
     """Return that a decision could not be carried out."""
+    reason, advice = refusal_cause(error)
+    if reason is Reason.PERMISSION_MISSING:
+        advice = (
+            "Grant patch on balancedsources/scale to the operator: install the roles of the Helm"
+            " chart"
+        )
     return (
-        f"The API server refused to change parallelism to {readers}: {error.rstrip('.')}. Grant"
-        " patch on balancedsources/scale to the operator: install the roles of the Helm chart"
+        f"The API server refused to change parallelism to {readers}: {error.rstrip('.')}. {advice}"
     )
 
 
