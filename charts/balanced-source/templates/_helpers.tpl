@@ -212,6 +212,19 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.serviceMonitor.enabled .Values.metrics.podMonitor.enabled }}
 {{- fail "set at most one of metrics.serviceMonitor.enabled and metrics.podMonitor.enabled: everything would be scraped twice" }}
 {{- end }}
+{{- include "balanced-source.validateAlerts" . }}
+{{- end }}
+
+{{/* Alerts join series by namespace and source: with one namespace for all, a source hides others of its name. */}}
+{{- define "balanced-source.validateAlerts" -}}
+{{- if .Values.metrics.prometheusRule.enabled }}
+{{- range $name := list "serviceMonitor" "podMonitor" }}
+{{- $monitor := index $.Values.metrics $name }}
+{{- if and $monitor.enabled (not $monitor.honorLabels) (not (contains "exported_namespace" (toJson $monitor.metricRelabelings))) }}
+{{- fail (printf "metrics.prometheusRule needs metrics.%s.honorLabels: without it all sources have the namespace of the operator, and one hides another in the alerts. Set it to true, or restore namespace from exported_namespace in metrics.%s.metricRelabelings" $name $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Names of Services and values of labels have at most 63 characters, and nothing may be cut off in silence. */}}

@@ -75,6 +75,21 @@ def test_an_alert_that_does_not_exist_is_refused(render: Render, more: dict[str,
         render(metrics={"prometheusRule": {"enabled": True, **more}})
 
 
+@pytest.mark.parametrize("kind", ["serviceMonitor", "podMonitor"])
+def test_alerts_need_the_namespaces_of_sources(render: Render, kind: str) -> None:
+    monitor: dict[str, Any] = {"enabled": True, "honorLabels": False}
+    render(metrics={kind: monitor})
+    rule = {"enabled": True}
+    with pytest.raises(CommandError, match=rf"prometheusRule needs metrics\.{kind}\.honorLabels"):
+        render(metrics={kind: monitor, "prometheusRule": rule})
+
+    restored = {"sourceLabels": ["exported_namespace"], "targetLabel": "namespace"}
+    render(metrics={kind: {**monitor, "metricRelabelings": [restored]}, "prometheusRule": rule})
+    render(metrics={kind: {"enabled": True}, "prometheusRule": rule})
+    drivers = {"podMonitor": monitor}
+    render(metrics={kind: {"enabled": True}, "drivers": drivers, "prometheusRule": rule})
+
+
 @pytest.mark.parametrize(
     ("kind", "key"), [("serviceMonitor", "endpoints"), ("podMonitor", "podMetricsEndpoints")]
 )
