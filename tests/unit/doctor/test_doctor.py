@@ -145,7 +145,6 @@ async def test_each_right_that_the_operator_needs_is_checked(
         ({"value": "default"}, ""),
         (None, None),
     ],
-    ids=["of the chart", "named", "no election"],
 )
 async def test_rights_on_the_lease_are_checked_where_it_is(
     scene: DoctorScene, lease: dict[str, Any] | None, where: str | None
@@ -155,10 +154,9 @@ async def test_rights_on_the_lease_are_checked_where_it_is(
     faults = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
     assert [fault.fault for fault in faults] == ["PermissionMissing"] * (where is not None)
-    leases = "leases.coordination.k8s.io"
-    of_name = f"{leases} balanced-source-operator{where}"
-    for fault in faults:
-        assert f": create {leases}{where}; get, update {of_name}" in fault.message
+    kind = "leases.coordination.k8s.io"
+    named = f"{kind} balanced-source-operator{where}"
+    assert all(f": create {kind}{where}; get, update {named}" in one.message for one in faults)
 
 
 async def test_a_namespace_that_no_selector_matches(scene: DoctorScene) -> None:
