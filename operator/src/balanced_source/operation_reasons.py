@@ -222,6 +222,15 @@ OLD_APPLICATION_REMAINS: Final = (
         " delete pod --force` once the machine is off."
     ),
 )
+REPORT_TOO_NEW: Final = (
+    "ReportTooNew",
+    ReasonKind.OPERATION,
+    (
+        "A driver of a newer release reports in a version that the operator does not read, as if"
+        " it did not report at all."
+    ),
+    "Upgrade the operator, or start the application with an image of the operator's release.",
+)
 HOST_LOST: Final = (
     "HostLost",
     ReasonKind.OPERATION,

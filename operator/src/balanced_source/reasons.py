@@ -40,6 +40,7 @@ class Reason(ExplainedReason):
     ROLLED_BACK = operation_reasons.ROLLED_BACK
     APPLICATION_SUSPENDED = operation_reasons.APPLICATION_SUSPENDED
     OLD_APPLICATION_REMAINS = operation_reasons.OLD_APPLICATION_REMAINS
+    REPORT_TOO_NEW = operation_reasons.REPORT_TOO_NEW
     HOST_LOST = operation_reasons.HOST_LOST
     DRIVER_SILENT = operation_reasons.DRIVER_SILENT
     READERS_MISSING = operation_reasons.READERS_MISSING

@@ -57,7 +57,7 @@ from balanced_source_operator.runtime.host_deadlines import HostDeadlines
 from balanced_source_operator.runtime.host_losses import HostLosses
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.publisher import Publisher
-from balanced_source_operator.runtime.reports import Reports
+from balanced_source_operator.runtime.reports import Reports, report_newer
 from balanced_source_operator.runtime.state_loss import corrupt, rebuilt
 from balanced_source_operator.spec.hosts import host_names
 
@@ -127,6 +127,8 @@ class Coordination:
         # What an outage has cut off comes first: a later publish must not overtake its state.
         await self._do_undone()
         await self._feed(coordinator, desired)
+        hosts = coordinator.state.hosts if has_driver else ()
+        report_newer(self._reports, hosts, self._problems)
         await self._align(desired)
         await self._lease(desired)
         await self._ask_driver(coordinator, has_driver=has_driver)
