@@ -391,8 +391,8 @@ class Reason(ExplainedReason):
         ReasonKind.AUTOSCALING,
         "The API server refused the change of `parallelism`.",
         (
-            "Do what the message says. If the operator lacks the right to `patch`"
-            " `balancedsources/scale`, install the roles of the Helm chart."
+            "For a missing right, grant `patch` on `balancedsources/scale`: install the roles of"
+            " the Helm chart. Else change what the message names, such as an admission policy."
         ),
     )
     TWO_AUTOSCALERS = (
