@@ -17,6 +17,7 @@ from balanced_source_operator.page.access import Access, ConfiguredToken, Everyb
 from balanced_source_operator.page.board import StatusBoard
 from balanced_source_operator.page.server import StatusPage, serving
 from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.kinds import LEASE_NAME
 from balanced_source_operator.runtime.audience import SourceMoment
 from balanced_source_operator.settings import Settings
 
@@ -29,14 +30,18 @@ A name of someone else that leads here (DNS rebinding) is not answered.
 
 _START: Final = 30.0
 
-STANDBY: Final = (
-    "This replica stands by and knows nothing of the sources. Forward to the pod that holds the"
-    " Lease: kubectl get lease balanced-source-operator -o jsonpath='{.spec.holderIdentity}'"
-)
-
 log = structlog.get_logger(__name__)
 
 Publish = Callable[[SourceMoment], None]
+
+
+def standby(namespace: str) -> str:
+    """Return what a replica says that does not serve; `namespace` is that of the Lease."""
+    return (
+        "This replica stands by and knows nothing of the sources. Forward to the pod that holds the"
+        f" Lease: kubectl get lease {LEASE_NAME} -n {namespace}"
+        " -o jsonpath='{.spec.holderIdentity}'"
+    )
 
 
 @asynccontextmanager
@@ -52,7 +57,9 @@ async def answering_viewers(
         yield
         return
     page = StatusPage(
-        board, _access(settings, client), absence=lambda: "" if is_serving() else STANDBY
+        board,
+        _access(settings, client),
+        absence=lambda: "" if is_serving() else standby(settings.lease_namespace),
     )
     async with _served(page, board, settings.page_host, settings.page_port):
         yield
