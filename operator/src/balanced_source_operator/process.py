@@ -26,7 +26,7 @@ from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.informer import Tell
 from balanced_source_operator.kube.namespaces import OnNamespace
 from balanced_source_operator.kube.port import Manifest
-from balanced_source_operator.kube.rights import missing_rights
+from balanced_source_operator.kube.rights import RightsCheck
 from balanced_source_operator.kube.stream import KubernetesStream
 from balanced_source_operator.kube.watches import Watches
 from balanced_source_operator.leadership import serve_while_leading
@@ -73,14 +73,13 @@ async def _run(settings: Settings) -> None:
         answering_probes(health, settings.probe_port),
         answering_viewers(settings, board, client, is_serving=lambda: health.role is Role.SERVING),
     ):
-        missing = partial(
-            missing_rights,
+        check = RightsCheck(
             client,
             settings.namespaces,
             selector=settings.namespace_selector,
             lease_namespace=settings.lease_namespace,
         )
-        rights = asyncio.create_task(watch_rights(health, missing))
+        rights = asyncio.create_task(watch_rights(health, check.missing))
         try:
             await _lead(
                 settings,

@@ -103,6 +103,9 @@ class Reviewer:
         self._denied = denied
         self.asked = 0
 
+    def deny(self, denied: Mapping[str, Any]) -> None:
+        self._denied = denied
+
     async def call_api(self, *_: Any, body: Mapping[str, Any], **__: Any) -> Any:
         self.asked += 1
         attributes = body["spec"]["resourceAttributes"]
@@ -129,27 +132,43 @@ async def test_rights_are_asked_for_one_by_one(
 ) -> None:
     reviewer: Any = Reviewer(denied)
 
-    assert await rights.missing_rights(reviewer, namespaces) == missing
+    assert await rights.RightsCheck(reviewer, namespaces).missing() == missing
     assert reviewer.asked == len(list(rights.needed(namespaces)))
+
+
+async def test_while_rights_are_missing_only_those_are_asked_for() -> None:
+    reviewer: Any = Reviewer({"namespace": "b", "resource": "events"})
+    check = rights.RightsCheck(reviewer, ("a", "b"))
+    everything = len(list(rights.needed(("a", "b"))))
+
+    await check.missing()
+    before = reviewer.asked
+    assert await check.missing() == ["create events in namespace b"]
+    assert reviewer.asked - before == 1
+
+    reviewer.deny({"namespace": "a", "resource": "pods", "verb": "watch"})
+    before = reviewer.asked
+    assert await check.missing() == ["watch pods in namespace a"], "granted and lost meanwhile"
+    assert reviewer.asked - before == 1 + everything
 
 
 async def test_labels_of_namespaces_can_be_followed_only_with_a_right_on_the_cluster() -> None:
     reviewer: Any = Reviewer({"resource": "namespaces", "verb": "watch"})
 
-    found = await rights.missing_rights(reviewer, (), selector="balancedsource.io/shard=a")
+    found = await rights.RightsCheck(reviewer, (), selector="balancedsource.io/shard=a").missing()
     assert found == ["watch namespaces in the cluster"]
-    assert await rights.missing_rights(reviewer, ()) == []
+    assert await rights.RightsCheck(reviewer, ()).missing() == []
 
 
 async def test_without_the_right_to_its_lease_an_operator_cannot_serve() -> None:
     reviewer: Any = Reviewer({"resource": "leases"})
 
-    assert await rights.missing_rights(reviewer, ("a",), lease_namespace="system") == [
+    assert await rights.RightsCheck(reviewer, ("a",), lease_namespace="system").missing() == [
         "create leases in namespace system",
         "get leases/balanced-source-operator in namespace system",
         "update leases/balanced-source-operator in namespace system",
     ]
-    assert await rights.missing_rights(reviewer, ("a",)) == []
+    assert await rights.RightsCheck(reviewer, ("a",)).missing() == []
 
 
 async def test_an_answer_without_content_is_an_error() -> None:
@@ -165,7 +184,7 @@ async def test_an_answer_without_content_is_an_error() -> None:
     with pytest.raises(
         KubernetesError, match="does not say whether the operator may get balancedsources"
     ):
-        await rights.missing_rights(client, ())
+        await rights.RightsCheck(client, ()).missing()
 
 
 async def test_a_user_without_a_name_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,16 +111,39 @@ def needed(
                 yield Right(verb=verb, kind=kind, subresource=subresource, namespace=namespace)
 
 
-async def missing_rights(
-    client: ApiClient, namespaces: Sequence[str], *, selector: str = "", lease_namespace: str = ""
-) -> list[str]:
-    """Return the rights that the service account lacks, in words. See `needed`.
+class RightsCheck:
+    """Looks at the rights of the service account, see `needed`. For one task."""
 
-    Raises:
-        KubernetesError: the API server does not answer, or refuses the question.
-    """
-    rights = needed(namespaces, selector=selector, lease_namespace=lease_namespace)
-    return [str(right) for right in rights if not await _is_granted(client, right)]
+    def __init__(
+        self,
+        client: ApiClient,
+        namespaces: Sequence[str],
+        *,
+        selector: str = "",
+        lease_namespace: str = "",
+    ) -> None:
+        self._client = client
+        self._rights = tuple(needed(namespaces, selector=selector, lease_namespace=lease_namespace))
+        self._missing: tuple[Right, ...] = ()
+
+    async def missing(self) -> list[str]:
+        """Return the rights that are missing, in words.
+
+        While some are, only those are asked for: with many namespaces all of them are thousands of
+        requests, and this is repeated every few seconds then. Once they are granted, all are asked
+        for again.
+
+        Raises:
+            KubernetesError: the API server does not answer, or refuses the question.
+        """
+        if self._missing:
+            self._missing = await self._refused(self._missing)
+        if not self._missing:
+            self._missing = await self._refused(self._rights)
+        return list(map(str, self._missing))
+
+    async def _refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        return tuple([right for right in rights if not await _is_granted(self._client, right)])
 
 
 async def _is_granted(client: ApiClient, right: Right) -> bool:
