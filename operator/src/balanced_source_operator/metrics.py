@@ -133,6 +133,10 @@ class Metrics:
         self._ready = self._made(
             Gauge, "ready", "1 while this replica serves or stands by with all rights it needs."
         )
+        # A replica that restarts leads again within seconds: only this shows it.
+        self._made(
+            Gauge, "start_time_seconds", "Unix time at which the process of this replica started."
+        ).set(time.time())
         self._reasons: dict[Identity, set[tuple[str, str]]] = {}
         self._conditions: dict[Identity, set[str]] = {}
         self._observed: dict[Identity, tuple[Status, Mapping[str, float | None] | None]] = {}
