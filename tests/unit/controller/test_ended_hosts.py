@@ -16,8 +16,8 @@ from balanced_source_operator.controller.ended_hosts import has_read_all, is_wai
 from balanced_source_operator.controller.hosts import combined, still_silent
 from support.builders import make_report
 from support.stage import bounded_source
+from support.status_facts import facts
 from support.world import kafka_source
-from unit.controller.test_conditions import facts
 
 A, B = ("c", "t", 0), ("c", "t", 1)
 ENDED: dict[str, Any] = {"status": {"applicationState": {"state": "COMPLETED"}}}

@@ -14,7 +14,7 @@ from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.hosts import combined
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.metrics import OF_SIGNALS
-from unit.controller.test_conditions import facts
+from support.status_facts import facts
 from unit.controller.test_ended_hosts import state as bounded_state
 
 RUNS = Decision(state=ApplicationState.RUNNING, name="orders-1")
@@ -48,6 +48,16 @@ def test_signals_have_the_names_of_their_metrics() -> None:
     assert found["epoch_lag"] is None, "unknown, which is not 0"
     assert found["skipped_records"] is None, "nor is this"
     assert found["report_timestamp_seconds"] is None
+
+
+def test_a_driver_that_is_heard_is_not_silent_while_turns_fail() -> None:
+    """Else its alert would fire, and its runbook says to delete the pod of a healthy driver."""
+    taken_in = signals()["report_timestamp_seconds"]
+    assert taken_in is not None
+
+    assert signals(heard={"0": taken_in + 60})["report_timestamp_seconds"] == taken_in + 60
+    assert signals(heard={"0": taken_in - 60})["report_timestamp_seconds"] == taken_in
+    assert signals(heard={"9": taken_in + 60})["report_timestamp_seconds"] == taken_in
 
 
 def test_lost_records_are_those_that_the_connector_counts() -> None:

@@ -32,6 +32,8 @@ class Facts:
         wanted_hosts: names of the hosts that the spec asks for.
         images: image of the application of each host, as far as it is known.
         silent_hosts: hosts that have not reported for so long that their lag is unknown.
+        heard: host → heartbeat of its newest report as it was seen. While turns fail, it is newer
+            than what the state has.
         starting: driver pods that have not reported yet, by host; see `Pulses.starting`.
         waiting_for: hosts that keep the recovery gate closed.
         is_silent: whether the driver has not reported for so long that its lag is unknown.
@@ -59,6 +61,7 @@ class Facts:
     wanted_hosts: Sequence[str] = ()
     images: Mapping[str, str] = field(default_factory=dict)
     silent_hosts: frozenset[str] = frozenset()
+    heard: Mapping[str, float] = field(default_factory=dict)
     starting: Mapping[str, str] = field(default_factory=dict)
     waiting_for: Sequence[str]
     is_silent: bool

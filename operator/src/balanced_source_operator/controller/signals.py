@@ -44,8 +44,10 @@ def _reported_at(facts: Facts) -> float | None:
     """Return the heartbeat of the host that has been silent longest, of those that still read."""
     if facts.state is None or _has_ended(facts):
         return None
-    hosts = unfinished_hosts(facts, facts.state).values()
-    return min((host.report.heartbeat for host in hosts if host.report is not None), default=None)
+    hosts = unfinished_hosts(facts, facts.state).items()
+    # A driver is not silent because the operator cannot take in what it says.
+    known = {name: host.report.heartbeat for name, host in hosts if host.report is not None}
+    return min((max(at, facts.heard.get(name, at)) for name, at in known.items()), default=None)
 
 
 def _failures(facts: Facts) -> int:

@@ -392,6 +392,7 @@ class SourceRuntime:
             images=self._fleet.images,
             wanted_hosts=host_names(self._desired.spec) if self._desired is not None else (),
             silent_hosts=silent,
+            heard={name: report.heartbeat for name, report in self._heard.items() if report},
             starting=starting,
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
             is_silent=bool(silent),
