@@ -60,9 +60,14 @@ def _leaders_and_ready_replicas() -> AnyPanel:
             title="Leaders and ready replicas",
             text=(
                 "There is one leader. Two are possible for seconds while a replica ends. A "
-                "replica that is not ready lacks rights: its log names them."
+                "replica that is not ready lacks rights: its log names them. Starts that repeat "
+                "have their cause in the state of the container that ended."
             ),
-            alerts=["BalancedSourceOperatorDown", "BalancedSourceOperatorNotReady"],
+            alerts=[
+                "BalancedSourceOperatorDown",
+                "BalancedSourceOperatorNotReady",
+                "BalancedSourceOperatorRestarting",
+            ],
             width=8,
         ),
         panels.COUNT,
@@ -70,6 +75,7 @@ def _leaders_and_ready_replicas() -> AnyPanel:
         Leaders=f"sum({OPERATOR('leader')})",
         Ready=f"sum({OPERATOR('ready')})",
         All=f"count({OPERATOR('ready')})",
+        Starts_within_an_hour=f"sum(changes({OPERATOR('start_time_seconds')}[1h]))",
     )
 
 
