@@ -234,24 +234,25 @@ def test_offsets_of_newer_software_and_of_other_sources_are_refused() -> None:
         stream_offset.from_json({"orders": {"0": 5}})
 
 
+UNDER_4 = StreamOffset(
+    epoch=1,
+    parallelism=1,
+    readers=(0,),
+    owners={A: 0, B: 0},
+    positions={A: 9, B: 7},
+    terms={A: 4, B: 4},
+    attributes={A: {"id": "first"}, B: {"id": "first"}},
+)
+"""Two splits that were read under leadership 4."""
+
+
 def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
     """Also when the state was recreated and gives the split out as a new one.
 
     It does not hold for another split of that name.
     """
-    held = StreamOffset(
-        epoch=1,
-        parallelism=1,
-        readers=(0,),
-        owners={A: 0, B: 0},
-        positions={A: 9, B: 7},
-        terms={A: 4, B: 4},
-    )
-    ends = (TermEnd(3, 5),)
-    held = replace(
-        held, attributes={A: {"id": "first"}, B: {"id": "first"}}, term_ends={A: ends, B: ends}
-    )
-    same = {A: {"id": "first"}, B: {"id": "first"}}
+    ends, same = (TermEnd(3, 5),), UNDER_4.attributes
+    held = replace(UNDER_4, term_ends={A: ends, B: ends})
     anew = assignment(
         3, owners={A: 0, B: 0}, starts={A: 9, B: 3}, since={A: 3, B: 3}, attributes=same
     )
@@ -267,18 +268,8 @@ def test_the_leadership_of_a_position_is_kept_with_the_position() -> None:
 
 def test_a_retained_split_keeps_the_leadership_of_its_position_until_it_is_back() -> None:
     """Its log may be cut, and grow beyond the position again, while its cluster is inactive."""
-    same = {A: {"id": "first"}, B: {"id": "first"}}
-    ends = (TermEnd(3, 5),)
-    held = StreamOffset(
-        epoch=1,
-        parallelism=1,
-        readers=(0,),
-        owners={A: 0, B: 0},
-        positions={A: 9, B: 7},
-        terms={A: 4, B: 4},
-        term_ends={B: ends},
-        attributes=same,
-    )
+    ends, same = (TermEnd(3, 5),), UNDER_4.attributes
+    held = replace(UNDER_4, term_ends={B: ends})
     alone = assignment(2, owners={A: 0}, retained=frozenset({B}), attributes={A: same[A]})
     back = assignment(
         3,

@@ -139,15 +139,21 @@ class Failing(Drivers):
         self.story.server.edit(KUBEFLOW_APPLICATION, NAMESPACE, application, changed)
 
 
+async def on_trial_for_minutes(story: Story) -> Failing:
+    """Begin with settings that are healthy and remembered; others have five minutes after that."""
+    drivers = Failing(story)
+    await story.begin(parallelism=4, application=application(rollbackAfter="5m"))
+    await drivers.rest("0")
+    await story.until(
+        lambda: [drivers.step(), "healthy" in story.status.get("settings", "")][1],
+        "the settings to be remembered",
+    )
+    return drivers
+
+
 def test_settings_that_do_not_work_never_stop_the_first_application() -> None:
     async def play(story: Story) -> None:
-        drivers = Failing(story)
-        await story.begin(parallelism=4, application=application(rollbackAfter="5m"))
-        await drivers.rest("0")
-        await story.until(
-            lambda: [drivers.step(), "healthy" in story.status.get("settings", "")][1],
-            "the settings to be remembered",
-        )
+        drivers = await on_trial_for_minutes(story)
 
         story.patch(application=application(BROKEN, rollbackAfter="5m"))
 
@@ -185,13 +191,7 @@ def test_a_change_that_is_taken_back_dismisses_the_second_application() -> None:
 
 def test_settings_that_were_taken_back_have_the_whole_time_when_they_are_tried_again() -> None:
     async def play(story: Story) -> None:
-        drivers = Failing(story)
-        await story.begin(parallelism=4, application=application(rollbackAfter="5m"))
-        await drivers.rest("0")
-        await story.until(
-            lambda: [drivers.step(), "healthy" in story.status.get("settings", "")][1],
-            "the settings to be remembered",
-        )
+        drivers = await on_trial_for_minutes(story)
         story.patch(application=application(NEXT, rollbackAfter="5m"))
         await story.until(waits(drivers, 120), "two minutes")
         story.patch(application=application(rollbackAfter="5m"))

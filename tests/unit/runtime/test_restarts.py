@@ -235,17 +235,25 @@ def test_a_source_that_never_runs_again_delays_the_others_for_ten_minutes_only()
     played(play)
 
 
+async def queued(story: Story) -> tuple[RestartSlots, list[int]]:
+    """Let the source wait for another one, and a third one wait behind it.
+
+    Returns:
+        The queue, and a list that shows when the third one is woken.
+    """
+    slots, woken = story.operators[0].restarts, list[int]()
+    slots.limit = 1
+    assert slots.take(source(1), lambda: None)
+    story.patch(application={"image": "next"})
+    await story.until(lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition")
+    assert not slots.take(source(2), lambda: woken.append(2))
+    return slots, woken
+
+
 def test_a_source_that_fails_while_it_waits_delays_no_other_one() -> None:
     async def play(story: Story) -> None:
         drivers = await reading(story)
-        slots, woken = story.operators[0].restarts, list[int]()
-        slots.limit = 1
-        assert slots.take(source(1), lambda: None)
-        story.patch(application={"image": "next"})
-        await story.until(
-            lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition"
-        )
-        assert not slots.take(source(2), lambda: woken.append(2))
+        slots, woken = await queued(story)
 
         drivers.absent.add("0")
         failed = {"status": {"applicationState": {"state": "FAILED"}}}
@@ -261,14 +269,7 @@ def test_a_source_that_fails_while_it_waits_delays_no_other_one() -> None:
 def test_a_source_whose_turns_fail_while_it_waits_delays_no_other_one() -> None:
     async def play(story: Story) -> None:
         drivers = await reading(story)
-        slots, woken = story.operators[0].restarts, list[int]()
-        slots.limit = 1
-        assert slots.take(source(1), lambda: None)
-        story.patch(application={"image": "next"})
-        await story.until(
-            lambda: pending(story)["reason"] == "WaitingForOtherSources", "the condition"
-        )
-        assert not slots.take(source(2), lambda: woken.append(2))
+        slots, woken = await queued(story)
 
         refusal = RefusedError("roles: may not", status=403)
         allow = story.server.deny(refusal, kind=ROLE, verbs=("get", "apply"))

@@ -238,7 +238,7 @@ def _own_reason(ended: Mapping[str, Any]) -> str:
     """Return what a container says of its end, without secrets.
 
     The packaged application leaves the reason in its termination log. Of other programs the kubelet
-    keeps the end of the output, see `resources.spark_application.driver_template`.
+    keeps the end of the output, see `resources.pod_templates.driver_template`.
     """
     reason = reason_in(str(ended.get("message") or ""))
     return redacted_text(reason)[:_LONGEST_MESSAGE].strip().rstrip(".")

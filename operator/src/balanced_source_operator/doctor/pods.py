@@ -18,8 +18,9 @@ PATIENCE: Final = 60.0
 
 async def check_pods(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:
     """Yield an error if a source that is called read has no driver, or another one no executors."""
-    is_reading = _ready_reason(patient) == Reason.READING
-    if _ready_reason(patient) and not is_reading:
+    ready = _ready_reason(patient)
+    is_reading = ready == Reason.READING
+    if ready and not is_reading:
         return  # it is finished
     check = f"{patient.label}: {'driver' if is_reading else 'executors'}"
     try:

@@ -117,8 +117,9 @@ class Trials:
         patience = durations.seconds(desired.spec.application.restart.rollback_after)
         settings = self._wanted(effective)
         seen = dict(self._seen(decisions, coordinator, now=now))
-        self._forget_others(settings)
-        names, working = host_names(effective.spec), self._working(seen, settings)
+        wanted = settings.hash(self._source)
+        self._forget_others(wanted)
+        names, working = host_names(effective.spec), self._working(seen, wanted)
         # While the last healthy settings are in effect nothing is on trial: there is nothing to go
         # back to.
         before, is_trial = self._known, bool(patience) and not effective.given_up
@@ -166,11 +167,8 @@ class Trials:
         if hosts is not self._known.hosts:
             self._memory = replace(self._known, hosts=hosts)
 
-    def _working(
-        self, seen: Mapping[str, TriedApplication], settings: ApplicationSettings
-    ) -> frozenset[str]:
-        """The hosts whose applications are healthy with these settings."""
-        wanted = settings.hash(self._source)
+    def _working(self, seen: Mapping[str, TriedApplication], wanted: str) -> frozenset[str]:
+        """The hosts whose applications are healthy with the settings of this hash."""
         return frozenset(
             name
             for name, each in seen.items()
@@ -221,9 +219,8 @@ class Trials:
             known = self._since[host] = (seen.hash, _created(seen.manifest, now))
         return known[1]
 
-    def _forget_others(self, settings: ApplicationSettings) -> None:
-        """Forget since when hosts have tried other settings: these may be tried again later."""
-        wanted = settings.hash(self._source)
+    def _forget_others(self, wanted: str) -> None:
+        """Forget since when hosts have tried settings of another hash: these may come again."""
         self._since = {
             host: known for host, known in self._since.items() if is_made_from(known[0], wanted)
         }

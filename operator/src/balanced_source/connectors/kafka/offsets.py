@@ -21,15 +21,6 @@ from balanced_source.api import ANY_SCOPE
 NO_TOPIC_ID: Final = "A" * 22
 """The id of all topics of a cluster that gives them none, as Kafka before 2.8."""
 
-
-def identity_of(topic_id: str | None) -> str | None:
-    """Return what tells a topic from a former one of its name; None if its cluster does not say.
-
-    A topic gets an id when its cluster is upgraded, and is the same topic after that.
-    """
-    return None if topic_id == NO_TOPIC_ID else topic_id
-
-
 TOPIC_ID: Final = re.compile(r"[A-Za-z0-9+/_-]{22}(==)?")
 """Form of the id of a topic, in both alphabets of Base64."""
 
@@ -40,6 +31,14 @@ EARLIEST_OFFSET: Final = -2
 
 LATEST_OFFSET: Final = -1
 """What Spark's JSON writes for the end of a partition."""
+
+
+def identity_of(topic_id: str | None) -> str | None:
+    """Return what tells a topic from a former one of its name; None if its cluster does not say.
+
+    A topic gets an id when its cluster is upgraded, and is the same topic after that.
+    """
+    return None if topic_id == NO_TOPIC_ID else topic_id
 
 
 class Anchor(enum.Enum):
@@ -226,10 +225,10 @@ class AfterHistory(OffsetsInitializer):
 
     def is_same(self, cluster: str, topic: str, topic_id: str | None) -> bool:
         """Whether a topic is known to be the one that the history has offsets of."""
-        former = self._former(cluster, topic)
-        if topic not in self.topics or not former or not topic_id or topic_id == NO_TOPIC_ID:
+        former, now = self._former(cluster, topic), identity_of(topic_id)
+        if topic not in self.topics or not former or not now:
             return False
-        return as_answered(topic_id) == as_answered(former)
+        return as_answered(now) == as_answered(former)
 
     def _former(self, cluster: str, topic: str) -> str | None:
         return self.given(topic) or self.meanings.get(cluster, {}).get(topic)
@@ -240,9 +239,10 @@ class AfterHistory(OffsetsInitializer):
         # A topic that is created meanwhile is another one only if the history has offsets of it.
         if former is None or not (former or topic in self.topics):
             return False
-        if NO_TOPIC_ID in (former, topic_id):
+        now = identity_of(topic_id)
+        if now is None or identity_of(former) is None:
             return False
-        return topic_id is not None and as_answered(topic_id) != as_answered(former)
+        return as_answered(now) != as_answered(former)
 
     def given(self, topic: str) -> str | None:
         """Return the id that the user gives for a topic of the history, as the user writes it."""
