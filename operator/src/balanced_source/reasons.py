@@ -424,8 +424,8 @@ class Reason(ExplainedReason):
         "RecordsGone",
         ReasonKind.EVENT,
         (
-            "Splits were deleted, or new splits did not begin with their first record. The message"
-            " names the unread records."
+            "Splits were deleted, new splits did not begin with their first record, or the place"
+            " where reading was to start is gone. The message names the unread records."
         ),
         (
             "If records were lost, produce them again. To read splits that were created again, set"

@@ -258,6 +258,28 @@ def test_commits_with_and_without_reset(kafka: testbed_kafka.KafkaCluster, topic
     assert resolve_start(FromCommit("none", Anchor.LATEST), [split], client) == {split: 10}
 
 
+def test_a_commit_that_retention_has_overtaken_is_told_with_the_start(
+    admin: KafkaAdmin, cluster: KafkaCluster, kafka: testbed_kafka.KafkaCluster, topic: str
+) -> None:
+    kafka.admin.produce(topic, [b"x"] * 10, partition=0)
+    client = ClusterClient("c", {"bootstrap.servers": kafka.bootstrap})
+    committed: dict[SplitId, int] = {("c", topic, 0): 3, ("c", topic, 1): 0}
+    wait_until(lambda: client.commit(f"g-{topic}", committed) is None, 30, "commits of the group")
+    kafka.admin.delete_records(topic, {0: 5})
+
+    def initialize(reset: Anchor) -> dict[int, tuple[int, int | None]]:
+        call = InitializeKafka(
+            scope="c",
+            split_ids=tuple(sorted(committed)),
+            cluster=cluster,
+            starting_offsets=FromCommit(f"g-{topic}", reset),
+        )
+        return {s.partition: (s.offset, s.void_commit) for s in admin.initialize(call)}
+
+    assert initialize(Anchor.EARLIEST) == {0: (5, 3), 1: (0, None)}
+    assert initialize(Anchor.LATEST) == {0: (10, 3), 1: (0, None)}
+
+
 @pytest.mark.scenario("I7", "I8")
 def test_lists_name_what_is_missing_and_patterns_match_whole_names(
     admin: KafkaAdmin, cluster: KafkaCluster, topic: str

@@ -234,6 +234,11 @@ NOT_STORED = {
         "uncheckpointed",
     ): "a state is stored after its checkpoint is made",
     ("enumerator-state", "KafkaPartitionSplit", "is_cut"): "is told once, when it is looked up",
+    (
+        "enumerator-state",
+        "KafkaPartitionSplit",
+        "void_commit",
+    ): "is told once, when it is looked up",
     ("report", "Problem", "is_hopeless"): "only a query without an operator asks",
 }
 """Fields that a document leaves out on purpose."""

@@ -25,6 +25,7 @@ from balanced_source.connectors.kafka import (
     initializer_text,
     resolve_start,
     resolve_stop,
+    void_commits,
     wish_of,
 )
 from balanced_source.errors import RefusedDiscoveryError
@@ -137,6 +138,49 @@ def test_a_commit_that_comes_while_the_ends_are_looked_up_counts() -> None:
     asked = LivingGroup({A0: Log(times=range(1000, 2000, 100))})
 
     assert resolve_start(FromCommit("g", Anchor.EARLIEST), [A0], asked) == {A0: 13}
+
+
+@pytest.mark.parametrize(
+    ("commit", "reset", "start", "is_void"),
+    [
+        (15, Anchor.EARLIEST, 15, False),
+        (5, Anchor.EARLIEST, 10, True),
+        (5, Anchor.LATEST, 20, True),
+        (23, Anchor.EARLIEST, 10, True),
+        (23, Anchor.LATEST, 20, True),
+        (22, Anchor.LATEST, 22, False),
+        (None, Anchor.LATEST, 20, False),
+    ],
+    ids=["there", "gone", "gone, latest", "ahead", "ahead, latest", "open", "none"],
+)
+def test_a_commit_outside_its_log_is_told(
+    commit: int | None, reset: Anchor, start: int, *, is_void: bool
+) -> None:
+    """The user chose the reset for partitions without a commit, not to pass over records."""
+    log = Log(first=10, times=range(1000, 2000, 100), held=2)
+    asked = FakeLookup({A0: log}, commits={"g": {} if commit is None else {A0: commit}})
+    initializer = FromCommit("g", reset)
+
+    starts = resolve_start(initializer, [A0], asked)
+
+    assert starts == {A0: start}
+    assert void_commits(initializer, starts, asked) == ({A0: commit} if is_void else {})
+
+
+def test_a_commit_after_the_start_was_looked_up_is_not_told() -> None:
+    asked = FakeLookup({A0: Log(first=10, times=range(1000, 2000, 100))}, commits={"g": {A0: 15}})
+
+    assert void_commits(FromCommit("g", Anchor.EARLIEST), {A0: 12}, asked) == {}
+
+
+def test_void_commits_cost_a_question_only_where_a_group_is_asked() -> None:
+    asked = FakeLookup({A0: Log(times=range(1000, 2000, 100))}, commits={"g": {A0: 5}})
+
+    assert void_commits(FromCommit("g", Anchor.EARLIEST), {A0: 5}, asked) == {}
+    assert asked.questions == ["g"]
+    assert void_commits(FromTime(5), {A0: 5}, asked) == {}
+    assert void_commits(FromCommit("g"), {A0: 5}, asked) == {}
+    assert asked.questions == ["g"]
 
 
 @pytest.mark.parametrize("resolve", [resolve_start, resolve_stop])

@@ -64,6 +64,21 @@ def test_a_cluster_with_a_subscription_of_its_own_ignores_that_of_the_source() -
     assert source.discover("c", 3).subscriber == TopicList(("t",))
 
 
+def test_commits_outside_their_logs_are_named() -> None:
+    splits = [
+        replace(split("t", 20), void_commit=5),
+        replace(split("t", 10, 1), void_commit=23),
+        split("t", 7, 2),
+    ]
+
+    overtaken, ahead = kafka_source().begun_elsewhere(splits)
+
+    assert "Records in between are not read: partition 0 from offset 5 to 19." in overtaken
+    assert "partition 1 has 23 and starts at 10" in ahead
+    assert "partition 2" not in overtaken + ahead
+    assert kafka_source().begun_elsewhere(splits[2:]) == []
+
+
 @pytest.mark.parametrize("more", [0, 1, 4])
 def test_the_first_topics_with_lost_records_are_named_and_the_others_counted(more: int) -> None:
     splits = [split(f"t{number:02}", 5) for number in reversed(range(LISTED + more))]

@@ -197,6 +197,8 @@ def gone(_: pytest.MonkeyPatch) -> Iterator[str]:
     for exists in (True, False):
         yield from source.unread([split], exists=exists)
     yield from source.begun_late([split])
+    yield from source.begun_elsewhere([replace(split, void_commit=2)])
+    yield from source.begun_elsewhere([replace(split, void_commit=9)])
     history = AfterHistory(
         offsets={("t", 0): 3}, topics=frozenset({"t"}), may_lose=True, meanings={"kafka": {}}
     )

@@ -26,6 +26,7 @@ from balanced_source.connectors.kafka import (
     cut_at_start,
     resolve_start,
     resolve_stop,
+    void_commits,
 )
 from balanced_source.connectors.kafka.cluster import is_committed
 from balanced_source.connectors.kafka.offsets import identity_of
@@ -186,6 +187,7 @@ class KafkaAdmin:
             call.starting_offsets, existing, client, ids, title=call.cluster.title
         )
         cut = cut_at_start(call.starting_offsets, starts, client)
+        void = void_commits(call.starting_offsets, starts, client)
         stops = (
             resolve_stop(call.stopping_offsets, existing, client)
             if call.stopping_offsets
@@ -203,6 +205,7 @@ class KafkaAdmin:
                 stopping_offset=stops[s] if call.stopping_offsets is not None else None,
                 topic_id=identity_of(topics[s.topic].topic_id),
                 is_cut=s in cut,
+                void_commit=void.get(s),
             )
             for s, start in (
                 (KafkaSplitId.of(split_id), start) for split_id, start in starts.items()

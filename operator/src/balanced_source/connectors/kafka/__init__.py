@@ -46,6 +46,7 @@ from balanced_source.connectors.kafka.resolution import (
     cut_at_start,
     resolve_start,
     resolve_stop,
+    void_commits,
 )
 from balanced_source.connectors.kafka.settings import (
     KafkaReaderSettings,
@@ -114,6 +115,7 @@ __all__ = [
     "topic_recreated",
     "topic_vanished",
     "translated",
+    "void_commits",
     "wish_of",
     "with_former",
 ]

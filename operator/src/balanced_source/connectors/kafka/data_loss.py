@@ -12,6 +12,7 @@ from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.connectors.kafka.titles import titled
+from balanced_source.names import first_of
 
 SKIPPED_OFFSETS: Final = "skippedOffsets"
 """Number of a driver: offsets that were deleted before they were read, and skipped."""
@@ -199,6 +200,36 @@ def records_before_time(
         f"{where}: topic {named} may begin behind the end of the history. Records before its first"
         f" one are gone, and some may be of {millis} ms or later: {listed(gaps)}. Reading continues"
         " behind them (onDataLoss: Continue)"
+    )
+
+
+def commits_overtaken(where: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
+    """Returns which records are passed over, because a topic begins behind a group's commits."""
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    return (
+        f"{where}: topic {named} begins behind committed offsets of the group in startingOffsets,"
+        " so reading starts where startingOffsets.reset says. Records in between are not read:"
+        f" {listed(gaps)}. Those before the first offset of a partition are gone"
+    )
+
+
+def commits_ahead(
+    where: str, topic: str, topic_id: str | None, commits: Mapping[int, tuple[int, int]]
+) -> str:
+    """Returns which partitions of a topic end before a group's commits.
+
+    Args:
+        where: what messages call the cluster.
+        topic: its name.
+        topic_id: its id; None if no one told.
+        commits: partition → committed offset, and where reading starts.
+    """
+    named = f"{topic} (id {topic_id})" if topic_id else topic
+    texts = [f"partition {p} has {c} and starts at {s}" for p, (c, s) in sorted(commits.items())]
+    return (
+        f"{where}: topic {named} ends before committed offsets of the group in startingOffsets, so"
+        " reading starts where startingOffsets.reset says. The commits are of a former topic of"
+        f" this name, or records were lost: {first_of(texts, LISTED)}"
     )
 
 

@@ -109,6 +109,31 @@ def cut_at_start(
     return frozenset(s for s, begin in first.items() if starts[s] <= begin)
 
 
+def void_commits(initializer: OffsetsInitializer, starts: Offsets, lookup: OffsetLookup) -> Offsets:
+    """Return the commits that are outside their logs, of splits that start where a reset says.
+
+    Retention has overtaken them, or they are of a former topic. The user chose the reset for
+    partitions without a commit, and would not hear that records are passed over.
+
+    Args:
+        initializer: the user's choice.
+        starts: where reading of each split starts.
+        lookup: asks the cluster.
+    """
+    first_wishes = {s: chain[0] for s, chain in _chains(initializer, starts).items() if chain[1:]}
+    asked = {s: wish for s, wish in first_wishes.items() if isinstance(wish, AtCommit)}
+    commits = {s: c for s, c in _ask(asked, lookup).items() if c != starts[s]}
+    if not commits:
+        return commits
+    # One inside its log is of a group that lives, and has committed since the start was looked up.
+    first, last = lookup.ends(commits, Anchor.EARLIEST), lookup.high_watermarks(list(commits))
+    return {
+        s: c
+        for s, c in commits.items()
+        if s in first and s in last and not first[s] <= c <= last[s]
+    }
+
+
 def resolve_stop(
     initializer: OffsetsInitializer, split_ids: Iterable[SplitId], lookup: OffsetLookup
 ) -> Offsets:

@@ -31,6 +31,8 @@ from balanced_source.connectors.kafka.data_loss import (
     LISTED,
     Gap,
     OnDataLoss,
+    commits_ahead,
+    commits_overtaken,
     records_before_time,
     records_behind_history,
     topic_begun_late,
@@ -214,7 +216,7 @@ class KafkaSource(
 
     def begun_elsewhere(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         if not isinstance(history := self.starting_offsets, AfterHistory):
-            return []
+            return self._beside_commits(splits)
         topics = {(s.cluster, s.topic, s.topic_id) for s in splits}
         other = {topic for topic in topics if history.is_other(*topic)}
         texts = [
@@ -235,6 +237,25 @@ class KafkaSource(
         ]
         texts += self._behind_time(history, [split for split, _ in behind])
         return _first(texts, "more topics do not begin where the history ends")
+
+    def _beside_commits(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
+        commits = [(s, s.void_commit) for s in splits if s.void_commit is not None]
+        gaps = _by_topic(
+            (s, Gap(partition=s.partition, start=commit, end=s.offset))
+            for s, commit in commits
+            if commit < s.offset
+        )
+        texts = [commits_overtaken(*self._in_words(place), found) for place, found in gaps.items()]
+        ahead: dict[tuple[str, str, str | None], dict[int, tuple[int, int]]] = {}
+        for s, commit in commits:
+            if commit > s.offset:
+                place = (s.cluster, s.topic, s.topic_id)
+                ahead.setdefault(place, {})[s.partition] = commit, s.offset
+        texts += [
+            commits_ahead(*self._in_words(place), found)
+            for place, found in sorted(ahead.items(), key=lambda item: item[0][:2])
+        ]
+        return _first(texts, "more topics do not hold the committed offsets")
 
     def _behind_time(
         self, history: AfterHistory, splits: Sequence[KafkaPartitionSplit]

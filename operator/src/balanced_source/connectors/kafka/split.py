@@ -54,6 +54,8 @@ class KafkaPartitionSplit(BoundedSplit):
         topic_id: of the topic that `offset` belongs to; None if no one told.
         is_cut: whether its log began at `offset` when that was looked up, behind records that are
             gone, although it follows a history that ends at a time. Not stored: it is told once.
+        void_commit: offset that a group has committed and that its log does not hold, so that
+            `offset` is where the user's reset says. Not stored: it is told once.
     """
 
     cluster: str
@@ -63,6 +65,7 @@ class KafkaPartitionSplit(BoundedSplit):
     stopping_offset: int | None = None
     topic_id: str | None = None
     is_cut: bool = field(default=False, compare=False)
+    void_commit: int | None = field(default=None, compare=False)
 
     @property
     def split_id(self) -> SplitId:

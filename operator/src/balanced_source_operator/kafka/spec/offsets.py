@@ -98,9 +98,10 @@ class Choice(Model):
     """Consumer group whose committed offsets are used."""
 
     reset: Reset | None = None
-    """Offset for partitions that have no committed offset, or no record after the timestamp. None
-    rejects such partitions. The default is None for type Committed and Latest for type Timestamp.
-    None with a timestamp is Spark's startingOffsetsByTimestampStrategy `error`."""
+    """Offset for partitions that have no committed offset, one that is not in their log any more
+    (the event RecordsGone tells which), or no record after the timestamp. None rejects such
+    partitions. The default is None for type Committed and Latest for type Timestamp. None with a
+    timestamp is Spark's startingOffsetsByTimestampStrategy `error`."""
 
     timestamp: _Millis | None = None
     """Milliseconds since the epoch: the first record at or after it (startingTimestamp of Spark's
