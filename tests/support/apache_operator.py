@@ -44,6 +44,21 @@ LONGEST_ID: Final = 46
 BACKOFF_MILLIS: Final = 30_000
 ATTEMPTS: Final = 3
 
+FAILED: Final = (
+    "Driver has one or more failed critical container(s), refer last observed status for details"
+)
+"""All that it says of a driver that has failed; the pod's own status says why."""
+
+TIME_OUTS: Final[Mapping[str, tuple[str, str]]] = {
+    "DriverRequested": ("driverStartTimeoutMillis", "DriverStartTimedOut"),
+    "DriverStarted": ("driverReadyTimeoutMillis", "DriverReadyTimedOut"),
+    "DriverReady": ("executorStartTimeoutMillis", "ExecutorsStartTimedOut"),
+}
+"""State → how long it may last, in milliseconds, and what follows; 0 is without a limit."""
+
+TIME_OUT_MILLIS: Final = 300_000
+"""Each of them, unless it is given."""
+
 _FAILURES: Final = frozenset(STATES[9:12] + STATES[13:16])
 _ENDS: Final = frozenset(STATES[16:])
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -108,6 +123,8 @@ class ApacheOperator:
         self._server = server
         self._clock = clock
         self._missing: dict[str, float] = {}
+        self.refusal = ""
+        """What the API server answers to each driver pod; empty: it takes them."""
 
     def look(self, namespace: str, name: str) -> str:
         """Take an application on by at most one state; return that state."""
@@ -141,6 +158,9 @@ class ApacheOperator:
     # --- an attempt -------------------------------------------------------------------------------
 
     def _submit(self, application: Mapping[str, Any]) -> None:
+        if self.refusal:
+            self._move(application, "SchedulingFailure", message=self.refusal)
+            return
         metadata, settings = application["metadata"], settings_of(application)
         prefix = "spark.kubernetes.driver.label."
         labels = {
@@ -192,26 +212,37 @@ class ApacheOperator:
         verdict, message = _verdict(pod, state)
         if verdict and STATES.index(verdict) > STATES.index(state):
             self._move(application, verdict, message=message)
+        elif (late := self._timed_out(application, state)) is not None:
+            self._move(application, late, message="it took too long")
+
+    def _timed_out(self, application: Mapping[str, Any], state: str) -> str | None:
+        field, late = TIME_OUTS.get(state, ("", ""))
+        limits = _tolerations(application).get("applicationTimeoutConfig", {})
+        limit = limits.get(field, TIME_OUT_MILLIS) / 1000
+        lasted = self._clock() - _seconds(application["status"]["currentState"])
+        return late if late and 0 < limit < lasted else None
 
     def _end_attempt(self, application: Mapping[str, Any], state: str) -> None:
         restarts, info = _restarts(application), _info(application)
         policy = restarts.get("restartPolicy", "Never")
         is_wanted = policy == "Always" or (policy == "OnFailure" and state in _FAILURES)
+        if policy != "Never":
+            # also before its last state, whatever is to be kept
+            self._remove_driver(application)
         if is_wanted and info["restartCounter"] < restarts.get("maxRestartAttempts", ATTEMPTS):
             self._move(application, "ScheduledToRestart", info=self._counted(application, state))
             return
-        keep = (
-            application["spec"]
-            .get("applicationTolerations", {})
-            .get("resourceRetainPolicy", "Never")
-        )
+        keep = _tolerations(application).get("resourceRetainPolicy", "Never")
         if keep == "Always" or (keep == "OnFailure" and state in _FAILURES):
             self._move(application, "TerminatedWithoutReleaseResources")
             return
-        self._server.remove(
-            POD, application["metadata"]["namespace"], self.driver_name(application)
-        )
+        self._remove_driver(application)
         self._move(application, "ResourceReleased")
+
+    def _remove_driver(self, application: Mapping[str, Any]) -> None:
+        namespace, name = application["metadata"]["namespace"], self.driver_name(application)
+        if self._server.find(POD, namespace, name) is not None:
+            self._server.remove(POD, namespace, name)
 
     def _counted(self, application: Mapping[str, Any], state: str) -> dict[str, int]:
         info, reset = (
@@ -258,9 +289,7 @@ def _verdict(pod: Mapping[str, Any], state: str) -> tuple[str, str]:
     containers = status.get("containerStatuses") or []
     if status.get("phase") == "Failed":
         is_evicted = status.get("reason") == "Evicted"
-        return ("DriverEvicted" if is_evicted else "Failed"), str(
-            status.get("message", "the driver has failed")
-        )
+        return ("DriverEvicted" if is_evicted else "Failed"), FAILED
     if status.get("phase") == "Succeeded":
         was_ready = STATES.index(state) >= STATES.index("DriverReady")
         return (
@@ -290,10 +319,13 @@ def _info(application: Mapping[str, Any]) -> dict[str, int]:
     return {**zero, **summary.get("attemptInfo", {})}
 
 
+def _tolerations(application: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = application["spec"].get("applicationTolerations", {})
+    return found
+
+
 def _restarts(application: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (
-        application["spec"].get("applicationTolerations", {}).get("restartConfig", {})
-    )
+    found: Mapping[str, Any] = _tolerations(application).get("restartConfig", {})
     return found
 
 

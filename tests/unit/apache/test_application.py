@@ -112,37 +112,26 @@ def test_settings_of_the_operator_change_no_user_setting() -> None:
     assert settings_of(build())["spark.kubernetes.executor.useDriverPodIP"] == "true"
 
 
-BOUNDED = {
-    "pipeline": {"checkpointLocation": "/data/checkpoint", "trigger": {"availableNow": True}}
-}
-
-
-@pytest.mark.parametrize(
-    ("changes", "max_failures", "policy", "attempts"),
-    [
-        ({}, None, "OnFailure", 2**31 - 1),
-        ({}, 3, "OnFailure", 2),
-        ({}, 1, "OnFailure", 0),
-        (BOUNDED, None, "OnFailure", 5),
-        (BOUNDED, 2, "OnFailure", 1),
-    ],
-)
-def test_a_stream_is_restarted_although_the_operators_default_is_never(
-    changes: dict[str, Any], max_failures: int | None, policy: str, attempts: int
+@pytest.mark.parametrize("changes", [{}, {"max_failures": 3}, {"is_bounded": True}])
+def test_a_failed_driver_stays_with_its_log_and_nothing_ends_one_that_waits(
+    changes: dict[str, Any],
 ) -> None:
-    restarts = build(max_failures=max_failures, **changes)["spec"]["applicationTolerations"][
-        "restartConfig"
-    ]
-    assert (restarts["restartPolicy"], restarts["maxRestartAttempts"]) == (policy, attempts)
-    assert (restarts["restartBackoffMillis"], restarts["restartCounterResetMillis"]) == (
-        10_000,
-        600_000,
-    )
+    """With a restart policy Apache's operator deletes the pod before each next attempt."""
+    tolerations = build(**changes)["spec"]["applicationTolerations"]
+
+    assert tolerations["restartConfig"] == {"restartPolicy": "Never"}
+    assert tolerations["resourceRetainPolicy"] == "OnFailure"
+    limits = tolerations["applicationTimeoutConfig"]
+    forced = limits.pop("forceTerminationGracePeriodMillis")
+    assert forced > 365 * 24 * 3600 * 1000, "it would not wait for the process of a driver to end"
+    assert set(limits.values()) == {0}
+    assert len(limits) == 3
 
 
-def test_an_application_whose_source_ends_is_not_started_again_when_it_is_done() -> None:
-    restarts = build(is_bounded=True)["spec"]["applicationTolerations"]["restartConfig"]
-    assert (restarts["restartPolicy"], restarts["maxRestartAttempts"]) == ("OnFailure", 5)
+def test_executors_that_ended_are_deleted_unless_the_user_wants_them() -> None:
+    key = "spark.kubernetes.executor.deleteOnTermination"
+    assert settings_of(build())[key] == "true"
+    assert settings_of(build(sparkConf={key: "false"}))[key] == "false"
 
 
 def test_both_operators_get_the_same_templates_and_annotations() -> None:

@@ -224,6 +224,44 @@ async def test_a_policy_without_a_number_allows_three_restarts() -> None:
     assert (scene.history[-1], scene.attempt["restartCounter"]) == ("ResourceReleased", ATTEMPTS)
 
 
+@pytest.mark.parametrize("policy", ["Always", "OnFailure"])
+async def test_with_restarts_the_pod_of_a_failed_driver_is_not_kept(policy: str) -> None:
+    """Whatever `resourceRetainPolicy` says, also after the last attempt."""
+    given = restarts(restartPolicy=policy, restartBackoffMillis=0, maxRestartAttempts=1)
+    given["applicationTolerations"]["resourceRetainPolicy"] = "Always"
+    scene = Scene(**given)
+    for state in ("ScheduledToRestart", "TerminatedWithoutReleaseResources"):
+        scene.running()
+        scene.pod(phase="Failed")
+        scene.until(state)
+        assert scene.server.select(POD, "default") == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "state"),
+    [
+        ({}, "DriverStartTimedOut"),
+        ({"driverStartTimeoutMillis": 600_000}, "DriverRequested"),
+        ({"driverStartTimeoutMillis": 0}, "DriverRequested"),
+    ],
+    ids=["default", "longer", "none"],
+)
+async def test_a_driver_that_does_not_start_has_failed_after_five_minutes_unless_told_otherwise(
+    limits: dict[str, int], state: str
+) -> None:
+    scene = Scene(applicationTolerations={"applicationTimeoutConfig": limits})
+    scene.until("DriverRequested")
+    scene.now += 301
+    assert scene.look() == state
+
+
+async def test_a_driver_pod_that_is_refused_ends_the_attempt_with_the_answer() -> None:
+    scene = Scene()
+    scene.operator.refusal = "exceeded quota"
+    assert scene.look(2) == "SchedulingFailure"
+    assert scene.application["status"]["currentState"]["message"] == "exceeded quota"
+
+
 async def test_the_next_attempt_waits_for_the_backoff() -> None:
     scene = Scene(**restarts(restartPolicy="Always"))
     scene.running()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from balanced_source_operator.controller.application_facts import KUBEFLOW_STATES, failures_of
-from balanced_source_operator.controller.diagnosis import cause
+from balanced_source_operator.controller.diagnosis import cause, diagnose
 from balanced_source_operator.resources.apache_states import ENDED, WORDS, as_kubeflow
 from support.apache_operator import STATES
 
@@ -41,7 +41,12 @@ def test_every_state_has_a_word_that_decisions_know() -> None:
 
 
 def test_a_state_of_a_later_release_is_unknown_and_not_the_absence_of_one() -> None:
-    assert word("Submitted", "RunningOnTheMoon") == "UNKNOWN"
+    assert word("Submitted", "RunningOnTheMoon") == "RunningOnTheMoon"
+    seen = as_kubeflow(application("Submitted", "RunningOnTheMoon"))
+    problem = diagnose(seen, [], may_end=False, now=0.0)
+    assert problem is not None
+    assert "in state 'RunningOnTheMoon', which this release does not know" in problem.message
+    assert word("Submitted", "Suspended") == "SUSPENDED"
     assert as_kubeflow({"metadata": {"name": "new"}})["status"]["applicationState"]["state"] == ""
 
 

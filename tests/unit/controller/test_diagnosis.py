@@ -250,12 +250,14 @@ ValueError: cannot read with password=hunter2
 )
 def test_a_failed_application_is_kept_longer_after_each_failure(before: int, pause: int) -> None:
     early, late = (decided("FAILED", now=NOW + at, failures=before) for at in (pause - 1, pause))
+    with_log = decided("FAILED", pod(phase="Failed"), now=NOW + 1, failures=before)
 
     assert (early.delete, len(late.delete)) == ((), 1)
     said = problem(early)
     assert said[0] == "ApplicationFailed"
     assert f"failed ({before + 1} in a row): driver container failed" in said[1]
-    assert f"kept with its driver's log for {pause} s" in said[1]
+    assert f"It is kept for {pause} s after the failure" in said[1]
+    assert f"kept with its driver's log for {pause} s" in problem(with_log)[1]
 
 
 def test_at_the_limit_a_failed_application_stays_with_its_log() -> None:

@@ -29,7 +29,7 @@ def test_kubeflows_gets_one_executor_and_no_limit_of_failures() -> None:
     assert lost == before
 
 
-def test_apaches_gets_one_executor_and_no_limit_of_failures() -> None:
+def test_apaches_gets_one_executor_and_is_started_again_by_this_operator() -> None:
     lost = {
         "sparkConf": {"spark.executor.instances": "5", "spark.x": "y"},
         "applicationTolerations": {"restartConfig": {"restartPolicy": "OnFailure"}},
@@ -39,5 +39,6 @@ def test_apaches_gets_one_executor_and_no_limit_of_failures() -> None:
     found = SPARK_OPERATORS[Provider.APACHE].drained(lost)
 
     assert found["sparkConf"] == {"spark.executor.instances": "1", "spark.x": "y"}
-    assert found["applicationTolerations"]["restartConfig"]["maxRestartAttempts"] == 5
+    assert found["applicationTolerations"]["restartConfig"] == {"restartPolicy": "Never"}
+    assert found["applicationTolerations"]["resourceRetainPolicy"] == "OnFailure"
     assert lost == before

@@ -1,6 +1,7 @@
 """A source that Apache's operator runs, played by its stand-in, and one that changes operators."""
 
 from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
 from typing import Any
 
 from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, POD
@@ -90,21 +91,27 @@ def test_it_starts_reads_rescales_without_a_restart_and_stops() -> None:
     check(play)
 
 
-def test_a_driver_that_fails_is_restarted_by_its_operator_and_reads_on() -> None:
+def test_a_driver_that_fails_is_kept_with_its_log_and_started_again() -> None:
     async def play(story: ApacheStory) -> None:
         await reading(story)
-        story.pod(phase="Failed", message="out of memory")
-        await story.reaches("ScheduledToRestart")
+        first = story.server.find(APACHE_APPLICATION, NAMESPACE, "orders-1")
+        ended = {"reason": "OOMKilled", "exitCode": 137}
+        story.pod(phase="Failed", containerStatuses=[{"state": {"terminated": ended}}])
+        await story.reaches("TerminatedWithoutReleaseResources")
         await story.until(
-            lambda: story.condition("Degraded") == ("True", "ApplicationRestarting"), "the problem"
+            lambda: story.condition("Degraded") == ("True", "ApplicationFailed"), "the problem"
         )
-        assert "out of memory" in story.status["message"]
-        await story.reaches("DriverRequested")
-        story.pod(phase="Running", conditions=[{"type": "Ready", "status": "True"}])
-        await story.reaches("RunningHealthy")
+        assert "OOMKilled (exit code 137)" in story.status["message"]
+        assert story.server.find(POD, NAMESPACE, story.apache.driver_name(first)) is not None
+
+        def is_replaced() -> bool:
+            found = story.server.select(APACHE_APPLICATION, NAMESPACE)
+            return bool(found) and found[0]["metadata"]["uid"] != first["metadata"]["uid"]
+
+        await story.until(is_replaced, "a new application")
+        await story.runs()
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
-        assert story.names == ["orders-1"]
         await story.until(
             lambda: story.condition("Degraded")[0] == "False", "the end of the problem"
         )
@@ -112,28 +119,43 @@ def test_a_driver_that_fails_is_restarted_by_its_operator_and_reads_on() -> None
     check(play)
 
 
-def test_an_application_that_its_operator_has_given_up_is_kept_for_a_while_and_then_replaced() -> (
-    None
-):
+def test_a_driver_that_waits_for_a_node_has_not_failed() -> None:
     async def play(story: ApacheStory) -> None:
-        await reading(story)
-        give_up = {"applicationTolerations": {"restartConfig": {"restartPolicy": "Never"}}}
-        story.server.edit(APACHE_APPLICATION, NAMESPACE, "orders-1", {"spec": give_up})
-        story.pod(phase="Failed", message="out of memory")
+        await story.begin(application=application(), restart={"maxFailures": 2})
+        await story.until(lambda: "orders-1" in story.names, "the application")
+        await story.reaches("DriverRequested")
+        full = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/3 nodes are available",
+            "lastTransitionTime": datetime.fromtimestamp(clock(), UTC).isoformat(),
+        }
+        story.pod(conditions=[full])
+
+        def still_waits() -> bool:
+            return story.apache.look(NAMESPACE, "orders-1") == "DriverRequested"
+
+        for _ in range(20):
+            until = clock() + 60
+            await story.until(lambda until=until: still_waits() and clock() > until, "a minute")
+        assert story.condition("Degraded") == ("True", "DriverUnschedulable")
+        assert story.names == ["orders-1"]
+
+    check(play)
+
+
+def test_a_refused_driver_pod_does_not_count_as_a_driver_that_failed() -> None:
+    async def play(story: ApacheStory) -> None:
+        story.apache.refusal = 'pods "orders-1-0-driver" is forbidden: exceeded quota: small'
+        await story.begin(application=application())
+        await story.until(lambda: "orders-1" in story.names, "the application")
         await story.reaches("TerminatedWithoutReleaseResources")
         await story.until(
-            lambda: story.condition("Degraded") == ("True", "ApplicationFailed"), "the problem"
+            lambda: story.condition("Degraded") == ("True", "QuotaExceeded"), "the problem"
         )
-        first = story.server.find(APACHE_APPLICATION, NAMESPACE, "orders-1")["metadata"]["uid"]
-
-        def is_replaced() -> bool:
-            found = story.server.select(APACHE_APPLICATION, NAMESPACE)
-            return bool(found) and found[0]["metadata"]["uid"] != first
-
-        await story.until(is_replaced, "a new application")
-        await story.runs()
-        story.driver.start()
-        await story.adopted(parallelism=2, splits=8)
+        assert "Raise the ResourceQuota of the namespace" in story.status["message"]
+        assert "driver's log" not in story.status["message"]
 
     check(play)
 
@@ -161,7 +183,7 @@ def test_a_missing_operator_is_named_and_sources_of_the_other_do_not_care() -> N
         await story.until(
             lambda: story.condition("Degraded") == ("True", "SparkOperatorMissing"), "the problem"
         )
-        assert "Apache" in story.status["message"]
+        assert "does not serve spark.apache.org/v1 of" in story.status["message"]
         story.patch(application={**application(), "provider": "Kubeflow"})
         await story.launched()
         await story.until(

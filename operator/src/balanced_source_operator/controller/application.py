@@ -32,10 +32,12 @@ from balanced_source_operator.controller.decisions import Deadlines, Decision, S
 from balanced_source_operator.controller.diagnosis import (
     cause,
     diagnose,
+    drivers_of,
     has_running_driver,
     is_driver,
     is_living,
 )
+from balanced_source_operator.controller.refusals import submission_refusal
 from balanced_source_operator.controller.restarts import OTHER_SOURCES, Hold
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import (
@@ -309,6 +311,19 @@ def _failure(application: Manifest, pods: Sequence[Manifest]) -> str:
     return f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
 
 
+def _failure_found(application: Manifest, pods: Sequence[Manifest]) -> tuple[str, str, bool]:
+    """Return what a failure was in words, its reason, and whether a driver pod is left of it.
+
+    Apache's operator ends an application whose driver pod was refused, as it does one that failed.
+    """
+    what, has_driver = _failure(application, pods), bool(drivers_of(application, pods))
+    refusal = None if has_driver else submission_refusal(cause(application, pods))
+    if refusal is None:
+        return what, Reason.APPLICATION_FAILED, has_driver
+    reason, advice = refusal
+    return f"{what.rstrip('.')}. {advice}", reason, has_driver
+
+
 def _failed(
     application: Manifest,
     pods: Sequence[Manifest],
@@ -319,12 +334,12 @@ def _failed(
 ) -> Decision:
     """Keep the failed application with its log for a while, longer each time, then restart it."""
     name, failures = name_of(application), failures_of(application)
-    what = _failure(application, pods)
+    what, reason, has_driver = _failure_found(application, pods)
     if wanted.max_failures is not None and failures >= wanted.max_failures:
+        first = "See the log of its driver pod, then delete" if has_driver else "Delete"
         message = (
             f"{what}. It is not started again, because spec.restart.maxFailures is"
-            f" {wanted.max_failures}. See the log of its driver pod, then delete {name} or raise"
-            " the limit"
+            f" {wanted.max_failures}. {first} {name} or raise the limit"
         )
         problem = Problem(reason=Reason.RESTART_LIMIT_REACHED, message=message)
         return Decision(
@@ -332,17 +347,15 @@ def _failed(
         )
     pause = backoff(failures, first=deadlines.retry_failed_after, longest=MAX_PAUSE)
     left = seconds_since(application, now) + pause
-    message = (
-        f"{what}. It is kept with its driver's log for {pause:.0f} s after the failure, then"
-        " started again"
-    )
+    kept = "It is kept with its driver's log" if has_driver else "It is kept"
+    message = f"{what}. {kept} for {pause:.0f} s after the failure, then started again"
     return Decision(
         state=ApplicationState.FAILED,
         name=name,
         delete=(application,) if left <= 0 else (),
-        reason=Reason.APPLICATION_FAILED,
+        reason=reason,
         message=message,
-        problem=Problem(reason=Reason.APPLICATION_FAILED, message=message),
+        problem=Problem(reason=reason, message=message),
         failures=failures,
         look_again=max(1.0, left),
     )

@@ -18,6 +18,17 @@ _UNDECIDED: Final = frozenset(
 )
 
 
+_OF_PODS: Final = (
+    "If its node does not answer, delete the pod by kubectl delete pod --force once that machine is"
+    " off"
+)
+_OF_APPLICATIONS: Final = (
+    "Its Spark operator has to release it: check that the Spark operator runs, and the node of its"
+    " driver pod. If that Spark operator will not run again, remove the finalizers of the"
+    " SparkApplication once none of its pods runs"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lasting:
     """What is known from earlier looks.
@@ -59,9 +70,13 @@ class Lasting:
             return replace(decision, look_again=min(due), problem=self.stuck)
         message = (
             f"{capitalised(self.waits_for)} is still there {patience:.0f} s after it was to end. No"
-            " other driver starts before: two would write twice. If its node does not answer,"
-            " delete the pod by kubectl delete pod --force once that machine is off"
+            f" other driver starts before: two would write twice. {_advice(self.waits_for)}"
         )
         return replace(
             decision, problem=Problem(reason=Reason.OLD_APPLICATION_REMAINS, message=message)
         )
+
+
+def _advice(left: str) -> str:
+    """Return what a user does about what is left of a former start."""
+    return _OF_APPLICATIONS if left.startswith("SparkApplication ") else _OF_PODS

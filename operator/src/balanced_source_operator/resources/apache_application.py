@@ -1,8 +1,8 @@
 """The SparkApplication of Apache's operator (`spark.apache.org/v1`, release 1.0.0).
 
 It submits through Spark's own Kubernetes code, so most of what is a field at Kubeflow is a Spark
-setting here. Without restart settings it starts a driver once and never again: a stream would end
-with its first failure.
+setting here. It starts a driver once: what failed is started again by the operator of the source,
+as a new application.
 """
 
 import copy
@@ -21,21 +21,25 @@ from balanced_source_operator.resources.pod_templates import (
 )
 from balanced_source_operator.resources.spark_application import (
     DEFAULT_CONF,
-    RETRY_SECONDS,
     application_annotations,
-    ends_by_itself,
     executors,
-    retries,
 )
 from balanced_source_operator.spec import Application
 
 PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 """Main class of every PySpark program; the first of `pyFiles` is then the program."""
 
-RUN_LONG_ENOUGH: Final = 600.0
-"""Seconds after which an attempt that fails begins a new row of failures."""
+_YEARS: Final = 10 * 365 * 24 * 3600 * 1000
+"""Milliseconds: in effect never."""
+
+_OWN_DEFAULTS: Final[Mapping[str, str]] = {
+    # Unless it restarts drivers itself, it keeps the pods of executors that ended.
+    "spark.kubernetes.executor.deleteOnTermination": "true",
+}
+"""Spark settings against defaults of the operator. A user's own win over them."""
 
 _ROLES: Final = ("driver", "executor")
+_IMAGE: Final = "spark.kubernetes.container.image"
 _ACCOUNT: Final = "spark.kubernetes.authenticate.driver.serviceAccountName"
 
 
@@ -55,8 +59,11 @@ def apache_application(
     metrics_port: int = 0,
     documentation_url: str = "",
 ) -> dict[str, Any]:
-    """The manifest; arguments as those of `spark_application`."""
-    ends = is_bounded or ends_by_itself(application)
+    """The manifest; arguments as those of `spark_application`.
+
+    Limits of restarts are not in it: the operator of the source counts.
+    """
+    del max_failures, is_bounded
     spec: dict[str, Any] = {
         "mainClass": PYTHON_RUNNER,
         "pyFiles": application.main_application_file,
@@ -64,6 +71,7 @@ def apache_application(
         "deploymentMode": "ClusterMode",
         "runtimeVersions": {"sparkVersion": application.spark_version},
         "sparkConf": {
+            **_OWN_DEFAULTS,
             **DEFAULT_CONF,
             **conf,
             **application.spark_conf,
@@ -82,7 +90,7 @@ def apache_application(
             )
         },
         "executorSpec": {"podTemplateSpec": executor_template(application, secrets)},
-        "applicationTolerations": _tolerations(max_failures, ends=ends),
+        "applicationTolerations": _tolerations(),
     }
     annotations = application_annotations(
         source, application, secrets=secrets, conf=conf, failures=failures
@@ -96,11 +104,16 @@ def apache_application(
 
 
 def drained(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec of a lost application for one executor, without a limit of failures."""
+    """Return the spec of a lost application for one executor."""
     after = copy.deepcopy(dict(spec))
     after["sparkConf"] = {**after.get("sparkConf", {}), "spark.executor.instances": "1"}
-    after["applicationTolerations"] = _tolerations(None, ends=True)
+    after["applicationTolerations"] = _tolerations()
     return after
+
+
+def image(spec: Mapping[str, Any]) -> str:
+    """Return the image of the driver; empty if the spec names none."""
+    return str((spec.get("sparkConf") or {}).get(_IMAGE) or "")
 
 
 def service_account(spec: Mapping[str, Any]) -> str:
@@ -115,7 +128,7 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
     """
     pull_secrets = ",".join(application.image_pull_secrets)
     return {
-        "spark.kubernetes.container.image": application.image,
+        _IMAGE: application.image,
         "spark.kubernetes.container.image.pullPolicy": application.image_pull_policy.value,
         **({"spark.kubernetes.container.image.pullSecrets": pull_secrets} if pull_secrets else {}),
         _ACCOUNT: application.service_account,
@@ -135,16 +148,20 @@ def _settings(source: Identity, application: Application, parallelism: int) -> d
     }
 
 
-def _tolerations(max_failures: int | None, *, ends: bool) -> dict[str, Any]:
-    """Its part of restarts, as Kubeflow's. Its defaults are `Never` and three attempts."""
+def _tolerations() -> dict[str, Any]:
+    """What the operator does about failures and time-outs."""
     return {
-        "restartConfig": {
-            "restartPolicy": "OnFailure",
-            "maxRestartAttempts": retries(max_failures, ends=ends),
-            "restartBackoffMillis": RETRY_SECONDS * 1000,
-            "restartCounterResetMillis": int(RUN_LONG_ENOUGH * 1000),
-        },
-        # The pod of a driver that has failed is kept with its log, until the application is
-        # replaced.
+        # With any other policy it deletes the pod of a failed driver, and with it the log and the
+        # cause, before it starts the next one.
+        "restartConfig": {"restartPolicy": "Never"},
         "resourceRetainPolicy": "OnFailure",
+        "applicationTimeoutConfig": {
+            # 0: never. A driver that waits for a node or an image has not failed.
+            "driverStartTimeoutMillis": 0,
+            "driverReadyTimeoutMillis": 0,
+            "executorStartTimeoutMillis": 0,
+            # Later it would delete pods without waiting for their processes to end, and the next
+            # driver would write beside a former one whose node does not answer.
+            "forceTerminationGracePeriodMillis": _YEARS,
+        },
     }

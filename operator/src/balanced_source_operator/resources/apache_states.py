@@ -28,6 +28,8 @@ WORDS: Final[Mapping[str, str]] = {
     "DriverReadyTimedOut": "FAILING",
     "ExecutorsStartTimedOut": "FAILING",
     _SUCCEEDED: "SUCCEEDING",
+    # of a later release
+    "Suspended": "SUSPENDED",
 }
 """Apache's states and Kubeflow's, except for the two that end an attempt."""
 
@@ -63,10 +65,10 @@ def as_kubeflow(application: Mapping[str, Any]) -> Mapping[str, Any]:
 def _word(state: str, history: list[Mapping[str, Any]]) -> str:
     """Kubeflow's word.
 
-    A state that a later release may add is UNKNOWN there, which is reported and left alone.
+    A state that a later release may add stays as it is: decisions do not know it, and say so.
     """
     if state not in ENDED:
-        return WORDS.get(state, "UNKNOWN")
+        return WORDS.get(state, state)
     before = [str(entry.get("currentStateSummary")) for entry in history]
     # Apache's operator ends every attempt in the same states: only the state before tells.
     outcome = next((name for name in reversed(before) if name not in ENDED), "")

@@ -25,7 +25,8 @@ class SparkOperator:
         view: returns an application with its status in the words that decisions are made by, which
             are Kubeflow's.
         drained: returns the spec of a drain attempt, by that of the lost application.
-        account: returns the service account of an application's driver.
+        account: returns the service account of an application's driver, by its spec.
+        image: returns the image of an application, by its spec.
     """
 
     name: str
@@ -34,6 +35,7 @@ class SparkOperator:
     view: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     drained: Callable[[Mapping[str, Any]], dict[str, Any]]
     account: Callable[[Mapping[str, Any]], str]
+    image: Callable[[Mapping[str, Any]], str]
 
 
 _KUBEFLOW: Final = SparkOperator(
@@ -43,6 +45,7 @@ _KUBEFLOW: Final = SparkOperator(
     view=lambda seen: seen,
     drained=spark_application.drained,
     account=spark_application.service_account,
+    image=lambda seen: str(seen.get("image") or ""),
 )
 _APACHE: Final = SparkOperator(
     name="Apache's spark-kubernetes-operator",
@@ -51,6 +54,7 @@ _APACHE: Final = SparkOperator(
     view=as_kubeflow,
     drained=apache_application.drained,
     account=apache_application.service_account,
+    image=apache_application.image,
 )
 
 SPARK_OPERATORS: Final[Mapping[spec.Provider, SparkOperator]] = {
@@ -68,6 +72,15 @@ def kind_of(application: Mapping[str, Any]) -> ResourceKind:
 
 def service_account_of(application: Mapping[str, Any]) -> str:
     """Return the service account of an application's driver; empty if it names none."""
+    return operator_of(application).account(application.get("spec") or {})
+
+
+def image_of(application: Mapping[str, Any]) -> str:
+    """Return the image of an application; empty if it names none."""
+    return operator_of(application).image(application.get("spec") or {})
+
+
+def operator_of(application: Mapping[str, Any]) -> SparkOperator:
+    """Return the Spark operator that an application is for, by its group."""
     kind = kind_of(application)
-    operator = next(o for o in SPARK_OPERATORS.values() if o.kind == kind)
-    return operator.account(application.get("spec") or {})
+    return next(o for o in SPARK_OPERATORS.values() if o.kind == kind)

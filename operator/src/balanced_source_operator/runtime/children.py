@@ -264,7 +264,11 @@ class Children:
 
     def _without_spark_operator(self, operator: SparkOperator) -> Decision:
         name = f"{operator.kind.plural}.{operator.kind.group}"
-        message = f"the CRD {name} is missing: install {operator.name}; the operator then continues"
+        message = (
+            f"the API server does not serve {operator.kind.api_version} of {name}: install"
+            f" {operator.name}, in a release that has this version (the page on compatibility names"
+            " one); the operator then continues"
+        )
         reason = Reason.SPARK_OPERATOR_MISSING
         self._problems.raise_(reason, Problem(reason=reason, message=message))
         # One of the other Spark operator may run meanwhile: `provider` was changed.

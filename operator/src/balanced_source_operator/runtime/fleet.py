@@ -17,6 +17,7 @@ from balanced_source_operator.controller.hosts import hosts_done
 from balanced_source_operator.controller.restarts import Hold, after_hosts
 from balanced_source_operator.kube.port import KubernetesError, RefusedError
 from balanced_source_operator.resources.identity import Identity
+from balanced_source_operator.resources.providers import image_of
 from balanced_source_operator.runtime.children import Children
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
@@ -283,11 +284,8 @@ class Fleet:
 
     @property
     def images(self) -> Mapping[str, str]:
-        """Image of the application of each host, where it is a field of the application."""
-        return {
-            h: str(a[-1].get("spec", {}).get("image") or "")
-            for h, a in self._observed.by_host.items()
-        }
+        """Image of the application of each host."""
+        return {host: image_of(found[-1]) for host, found in self._observed.by_host.items()}
 
     @property
     def _present(self) -> tuple[str, ...]:
