@@ -38,7 +38,7 @@ def facts(**changes: Any) -> Facts:
         "previous": {},
         **changes,
     }
-    return Facts(**values)
+    return Facts(**{"in_effect": values["generation"], **values})
 
 
 def conditions(status: Status) -> dict[str, tuple[str, str]]:

@@ -17,22 +17,19 @@ from support.dashboards.promql import (
 )
 from support.dashboards.replicas import row_operator
 
+STOPPED = each(
+    SOURCES("condition_reason", 'type="Ready"', 'reason=~"Suspended|PausedByAnnotation"')
+)
 READY = where("Ready", 1)
 UNKNOWN = f"{ALL_SOURCES} unless {READY} unless {where('Ready', 0)}"
-SUSPENDED = (
-    where("Ready", 0)
-    + " and on (namespace, source) "
-    + each(SOURCES("condition_reason", 'type="Ready"', 'reason="Suspended"'))
-)
-NOT_READY = (
-    where("Ready", 0)
-    + " unless on (namespace, source) "
-    + each(SOURCES("condition_reason", 'type="Ready"', 'reason="Suspended"'))
-)
+SUSPENDED = f"{where('Ready', 0)} and on (namespace, source) {STOPPED}"
+NOT_READY = f"{where('Ready', 0)} unless on (namespace, source) {STOPPED}"
 AGE = f"time() - {each(SOURCES('report_timestamp_seconds'))}"
 # A condition Ready that is Unknown is neither 0 nor 1.
 MAY_BE_READ = f"unless on (namespace, source) {where('Ready', 0)}"
-SILENT = f"{AGE} > 120 {MAY_BE_READ}"
+IS_SILENT = SOURCES("condition_reason", 'type="Ready"', 'reason="DriverSilent"')
+SILENT = f"{each(IS_SILENT)} == 1"
+ADOPTS = f"{each('changes(' + SOURCES('acknowledged_epoch') + '[15m])')} > 0"
 WRONG = SOURCES("condition", 'type=~"Degraded|DataLoss"')
 MISSING = SOURCES("condition", 'type=~"Ready|Autoscaling"')
 DECIDED = each(SOURCES("autoscaling_desired_readers"))
@@ -142,8 +139,11 @@ def _operator() -> AnyPanel:
 def _attention() -> AnyPanel:
     wrong = f"{each(WRONG, 'namespace, source, type')} == 1"
     missing = f"{each(MISSING, 'namespace, source, type')} == 0"
+    # Ready is Unknown then, which is neither 0 nor 1.
+    silent = f"{each(IS_SILENT, 'namespace, source, type')} == 1"
     reasons = each(
-        SOURCES("condition_reason", 'reason!="Suspended"'), "namespace, source, type, reason"
+        SOURCES("condition_reason", 'reason!~"Suspended|PausedByAnnotation"'),
+        "namespace, source, type, reason",
     )
     return panels.listed(
         About(
@@ -157,10 +157,11 @@ def _attention() -> AnyPanel:
                 "BalancedSourceNotReady",
                 "BalancedSourceDegraded",
                 "BalancedSourceDataLoss",
+                "BalancedSourceDriverSilent",
                 "BalancedSourceAutoscalerLimited",
             ],
         ),
-        f"{reasons} and on (namespace, source, type) ({wrong} or {missing})",
+        f"{reasons} and on (namespace, source, type) ({wrong} or {missing} or {silent})",
         ("namespace", "source", "type", "reason"),
     )
 
@@ -257,8 +258,9 @@ def _age_of_the_newest_report() -> AnyPanel:
             About(
                 title="Age of the newest report",
                 text=(
-                    "Time since the driver of a source that may be read wrote its report. Above "
-                    "120 s it is unknown whether the driver reads: look at its pod and its log."
+                    "Time since the driver of a source that may be read wrote its report, by "
+                    "the driver's clock. Above 120 s it is unknown whether the driver reads: look "
+                    "at its pod and its log, or at the clock of its node."
                 ),
                 alerts=["BalancedSourceDriverSilent"],
                 width=8,
@@ -276,7 +278,7 @@ def _sources_without_a_fresh_report() -> AnyPanel:
         About(
             title="Sources without a fresh report",
             text=(
-                "Sources that may be read, and whose driver has been silent for more than 120 s. "
+                "Sources whose driver the operator has not heard for more than 120 s. "
                 "If there are many at once, check the network between the drivers and the API "
                 "server."
             ),
@@ -296,13 +298,14 @@ def _epochs_not_adopted() -> AnyPanel:
             text=(
                 "Published assignments that readers have not adopted. A change of parallelism "
                 "takes effect when this is back at zero. If it stays, check the length of the "
-                "micro-batches, and whether executors are missing."
+                "micro-batches, and whether executors are missing. Sources that adopt one epoch "
+                "after the other, such as those of files, are left out."
             ),
             alerts=["BalancedSourceEpochNotAdopted"],
             width=8,
         ),
         panels.COUNT,
-        top(SOURCES("epoch_lag")),
+        f"{top(SOURCES('epoch_lag'))} unless on (namespace, source) {ADOPTS}",
         axis="epochs",
     )
 

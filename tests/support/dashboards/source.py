@@ -62,7 +62,7 @@ def _state() -> AnyPanel:
                 "The reason of the condition Ready. Reading and Finished are good. The page "
                 "of reasons in the reference explains all others."
             ),
-            alerts=["BalancedSourceNotReady"],
+            alerts=["BalancedSourceNotReady", "BalancedSourceDriverSilent"],
             width=4,
             height=4,
         ),

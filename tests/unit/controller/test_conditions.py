@@ -33,6 +33,53 @@ def test_a_reading_source_is_ready_and_nothing_else() -> None:
     assert all(c.observed_generation == 4 for c in status.conditions)
 
 
+@pytest.mark.parametrize(
+    ("in_effect", "stored", "observed"),
+    [(4, 2, 4), (3, 2, 3), (None, 2, 2), (None, 9, 4), (None, None, 0)],
+    ids=["newest", "former", "of an earlier operator", "of the future", "unknown"],
+)
+def test_what_is_said_of_the_query_is_about_the_spec_in_effect(
+    in_effect: int | None, stored: int | None, observed: int
+) -> None:
+    """`kubectl wait` compares this generation with that of the source."""
+    before = [] if stored is None else [{"type": "Progressing", "observedGeneration": stored}]
+    found = facts(in_effect=in_effect, previous={"conditions": before})
+    status = status_of(found)
+
+    assert {c.type: c.observed_generation for c in status.conditions} == {
+        "Ready": observed,
+        "Progressing": observed,
+        "Degraded": 4,
+    }
+    assert status.observed_generation == 4
+
+
+@pytest.mark.parametrize("known", [None, state(epoch=1, acknowledged=0)], ids=["no state", "new"])
+def test_a_source_that_is_created_paused_says_so(known: CoordinatorState[Any] | None) -> None:
+    nothing = Decision(state=ApplicationState.NONE)
+    status = status_of(facts(is_paused=True, state=known, application=nothing))
+
+    assert conditions(status)["Ready"] == ("False", "PausedByAnnotation")
+    assert status.message.startswith("not started: ")
+
+
+@pytest.mark.parametrize(
+    ("known", "application"),
+    [
+        (state(), Decision(state=ApplicationState.NONE)),
+        (None, Decision(state=ApplicationState.FAILED, name="orders-1")),
+    ],
+    ids=["gone", "failed"],
+)
+def test_a_pause_explains_no_query_that_has_stopped(
+    known: CoordinatorState[Any] | None, application: Decision
+) -> None:
+    status = status_of(facts(is_paused=True, state=known, application=application))
+
+    assert conditions(status)["Ready"] != ("False", "PausedByAnnotation")
+    assert conditions(status)["Ready"][0] == "False"
+
+
 def test_a_pod_that_runs_is_not_ready_before_its_driver_has_reported() -> None:
     status = status_of(facts(starting={"0": "orders-1-driver"}, is_silent=True))
 

@@ -24,6 +24,12 @@ def is_said(story: Story) -> bool:
     return bool(found)
 
 
+def observed(story: Story, kind: str = "Progressing") -> int:
+    """Return the generation of the spec that a condition is about."""
+    found = next(c for c in story.status["conditions"] if c["type"] == kind)
+    return int(found["observedGeneration"])
+
+
 async def read(story: Story) -> None:
     await story.launched()
     story.driver.start()
@@ -52,6 +58,7 @@ def test_changes_wait_until_the_annotation_is_removed(is_restarted: bool) -> Non
         await waited(story)
         await story.adopted(parallelism=2, splits=8)
         assert is_said(story)
+        assert observed(story) == observed(story, "Ready") < story.status["observedGeneration"]
         epoch = story.status["epoch"]
         assert "ReplacingApplication" not in story.events
 
@@ -59,6 +66,7 @@ def test_changes_wait_until_the_annotation_is_removed(is_restarted: bool) -> Non
         await story.until(lambda: story.status["epoch"] > epoch, "four readers")
         await story.until(lambda: "ReplacingApplication" in story.events, "another image")
         await story.until(lambda: not is_said(story), "the condition to go")
+        assert observed(story) == story.status["observedGeneration"]
 
     played(play)
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from balanced_source.api import Problem, fatal_problem
 from balanced_source.coordinator import CoordinatorState, HostRole
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
-from balanced_source.documents.report import seconds_behind
+from balanced_source.documents.report import count_of, seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
 from balanced_source.names import first_of
 from balanced_source.reasons import Reason
@@ -53,6 +53,11 @@ _NOT_YET: Final = (
     "nothing has been found wrong so far; not everything that the source reads has answered yet"
 )
 _NOT_READING: Final = "no reader has adopted an assignment yet"
+
+_WAITING: Final = (
+    "changes of the spec, except suspend, wait: the source has the annotation"
+    f' {PAUSED_ANNOTATION}: "true". Remove it to apply them'
+)
 
 WAITS_FOR_READERS: Final = (Reason.RECOVERING, Reason.WAITING_FOR_READERS)
 """Reasons of Progressing that end when readers register."""
@@ -101,15 +106,19 @@ def _described(
 ) -> dict[str, Any]:
     """Everything of the status but its numbers."""
     degraded = replace(degradations[0], message=_sentence(degradations)) if degradations else None
+    acted_on = _acted_on(facts)
     return {
         "observed_generation": facts.generation,
         "conditions": [
-            _condition(facts, READY, *ready),
+            _condition(
+                facts, READY, *ready, generation=facts.generation if ready[0] is False else acted_on
+            ),
             _condition(
                 facts,
                 PROGRESSING,
                 progressing is not None,
                 *_or_else(progressing, Reason.STABLE, "nothing to do"),
+                generation=acted_on,
             ),
             _condition(
                 facts,
@@ -133,6 +142,19 @@ def _described(
         "last_valid_spec": facts.last_valid,
         "settings": facts.settings,
     }
+
+
+def _acted_on(facts: Facts) -> int:
+    """Return the generation that what is said of the query is about.
+
+    While a pause or an error keeps the newest spec from effect, the query still follows a former
+    one. `kubectl wait` must not take that for the change that it waits for.
+    """
+    if facts.in_effect is not None:
+        return facts.in_effect
+    found = facts.previous.get("conditions", ())
+    observed = (c.get("observedGeneration") for c in found if c.get("type") == PROGRESSING)
+    return min(facts.generation, count_of(next(observed, None)) or 0)
 
 
 def _numbers(facts: Facts) -> Status:
@@ -187,11 +209,7 @@ def _paused(facts: Facts) -> list[Condition]:
     """The condition that says why changes of the spec have no effect; absent if they have."""
     if not facts.is_paused:
         return []
-    message = (
-        "changes of the spec, except suspend, wait: the source has the annotation"
-        f' {PAUSED_ANNOTATION}: "true". Remove it to apply them'
-    )
-    return [_condition(facts, PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message)]
+    return [_condition(facts, PAUSED, True, Reason.PAUSED_BY_ANNOTATION, _WAITING)]
 
 
 def _autoscaling(facts: Facts) -> list[Condition]:
@@ -270,6 +288,8 @@ def _ready(
     if application.state is ApplicationState.PAUSED and application.reason == Reason.SUSPENDED:
         more = f"; {degraded.message}" if degraded is not None else ""
         return False, Reason.SUSPENDED, application.message + more
+    if facts.is_paused and _was_never_read(facts):
+        return False, Reason.PAUSED_BY_ANNOTATION, f"not started: {_WAITING}"
     if degraded is not None and degraded.reason in (
         Reason.INVALID_SPEC,
         Reason.CONNECTOR_BROKEN,
@@ -289,6 +309,12 @@ def _ready(
         or Problem(reason=Reason.NOT_READING, message=application.message or _NOT_READING)
     )
     return False, why.reason, why.message
+
+
+def _was_never_read(facts: Facts) -> bool:
+    """Return whether a source has no application, and has had none as far as anyone knows."""
+    is_new = facts.state is None or adopted_epoch(facts, facts.state) == 0
+    return is_new and facts.application.state is ApplicationState.NONE
 
 
 def _running(
@@ -344,7 +370,13 @@ def _or_else(problem: Problem | None, reason: str, message: str) -> tuple[str, s
 
 
 def _condition(
-    facts: Facts, kind: str, is_true: bool | None, reason: str, message: str
+    facts: Facts,
+    kind: str,
+    is_true: bool | None,
+    reason: str,
+    message: str,
+    *,
+    generation: int | None = None,
 ) -> Condition:
     """A condition. Its transition time changes with its status only."""
     status = "Unknown" if is_true is None else str(is_true)
@@ -355,7 +387,7 @@ def _condition(
     return Condition(
         type=kind,
         status=status,
-        observed_generation=facts.generation,
+        observed_generation=facts.generation if generation is None else generation,
         last_transition_time=stamp,
         reason=reason,
         message=message[:MESSAGE_LIMIT],

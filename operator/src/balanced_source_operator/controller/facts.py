@@ -17,6 +17,8 @@ class Facts:
 
     Attributes:
         generation: of the resource.
+        in_effect: generation of the spec that this operator has acted on last; None if it has acted
+            on none yet.
         selector: label selector of the pods that are readers; see `reader_pods.reader_selector`.
         now: seconds since the epoch.
         state: the coordinator's; None while there is none.
@@ -46,6 +48,7 @@ class Facts:
     """
 
     generation: int
+    in_effect: int | None
     selector: str
     now: float
     state: CoordinatorState[Any] | None

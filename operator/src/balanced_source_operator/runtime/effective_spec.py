@@ -30,6 +30,7 @@ class EffectiveSpec:
 
     Attributes:
         desired: the spec in effect, and what follows from it; None while none is known.
+        generation: of the newest spec that was taken as a whole; None if none was.
     """
 
     def __init__(self, api: KubernetesApi, source: Identity, problems: ProblemBoard) -> None:
@@ -39,6 +40,7 @@ class EffectiveSpec:
         self._valid: Valid | None = None
         self._kept: tuple[Desired, str] | None = None
         self.desired: Desired | None = None
+        self.generation: int | None = None
 
     async def turn(self, body: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
         """Take over the spec if it is valid; else, or in a pause, the last one stays in effect.
@@ -88,6 +90,7 @@ class EffectiveSpec:
             return
         self._note_refusal(None)
         self.desired = self._valid.desired
+        self.generation = int(body["metadata"].get("generation", 0))
 
     async def _newest(self, raw: Any, stored: Mapping[str, Any]) -> Valid:
         """Return what the newest spec asks for.

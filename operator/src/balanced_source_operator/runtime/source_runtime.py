@@ -113,6 +113,7 @@ class SourceRuntime:
         self._refreshed_at = -float("inf")
         self._decisions: Decisions = {}
         self._failing_since: float | None = None
+        self._in_effect: int | None = None
         self._log = log.bind(source=source.name, namespace=source.namespace)
 
     @property
@@ -250,6 +251,7 @@ class SourceRuntime:
         if self._observed.is_deleted:
             return 0.0
         await self._act()
+        self._in_effect = self._spec.generation
         for key in (DEFECT, Reason.STATE_CONFLICT, Reason.FOREIGN_OBJECT):
             self._problems.clear(key)
         self._failing_since = None
@@ -375,6 +377,7 @@ class SourceRuntime:
         discovery = discovery_errors(coordinator)
         return Facts(
             generation=int(body["metadata"].get("generation", 0)),
+            in_effect=self._in_effect,
             selector=self._reader_selector(),
             now=time.time(),
             state=coordinator.state if coordinator is not None else None,
