@@ -9,6 +9,7 @@ from typing import Final
 from proof.values import Budget, Setting
 
 _TWO: Final = (("c", "d"), ("c",))
+_PAUSED: Final = (("c", "d"), ("c", "-d"))
 _RETENTION: Final = 1e9
 
 LARGE: Final = (
@@ -272,6 +273,15 @@ LIVES: Final = (
         is_periodic=False,
         has_executors=True,
         budget=Budget(rescales=3, crashes=5, faults=2, old_news=2, zombies=1),
+    ),
+    replace(
+        _LIFE,
+        name="clusters that pause, bounded",
+        splits=4,
+        is_bounded=True,
+        is_periodic=False,
+        variants=_PAUSED,
+        budget=Budget(rescales=2, crashes=3, edits=4, faults=2, old_news=2),
     ),
     replace(
         _LIFE,

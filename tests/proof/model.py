@@ -11,44 +11,20 @@ from itertools import chain
 from typing import Any, Final
 
 from balanced_source.api import SplitId
-from balanced_source.assigners import STRATEGIES
 from balanced_source.connectors.discovery import Discover
-from balanced_source.connectors.kafka import EARLIEST, LATEST, KafkaSource, OnDataLoss
-from balanced_source.connectors.kafka.subscriber import TopicList, TopicPattern
 from proof import rules
 from proof.brokers import FIRST_LIFE, Lives, recreated
 from proof.driver_side import DriverSide
 from proof.driver_steps import DriverSteps, Step
 from proof.operator_side import OperatorSide, Question, TurnResult
 from proof.shell import offset_of
+from proof.sources import scopes_of, source_of, splits_of
 from proof.values import Driver, Label, PartId, Setting, Table, World
-from support.world import kafka_source
 
 NEW_SPLIT: SplitId = ("c", "b", 0)
 
 OPERATOR_IS_STALE: Final = 1
 RIVAL_IS_STALE: Final = 2
-
-
-def splits_of(setting: Setting) -> list[SplitId]:
-    """Returns the splits that exist at first: dealt over clusters, then over two topics."""
-    names = setting.clusters
-    places = [divmod(number, len(names)) for number in range(setting.splits)]
-    return [(names[place], "ao"[number % 2], number // 2) for number, place in places]
-
-
-def source_of(setting: Setting, clusters: tuple[str, ...]) -> KafkaSource:
-    """Returns one variant of the source that is explored."""
-    return kafka_source(
-        *clusters,
-        assigner=STRATEGIES[setting.strategy](),
-        retention=setting.retention,
-        discovery_interval=300.0 if setting.is_periodic else None,
-        starting_offsets=LATEST if setting.begins_latest else EARLIEST,
-        stopping_offsets=LATEST if setting.is_bounded else None,
-        on_data_loss=OnDataLoss.CONTINUE if setting.may_lose else OnDataLoss.FAIL,
-        subscriber=TopicList(setting.names) if setting.names else TopicPattern(".*"),
-    )
 
 
 def _swapped(world: World) -> World:
@@ -144,6 +120,8 @@ class Model(DriverSteps):
         absent = frozenset(self.setting.names) - {str(s[1]) for s in wanted}
         if absent:
             problem = rules.ended(operator, absent)
+        elif paused := self._paused(world):
+            problem = rules.ended(operator, paused)
         elif self.setting.is_bounded:
             problem = rules.unfinished(operator, [self.drivers.drivers[d] for d in world.drivers])
         else:
@@ -163,8 +141,21 @@ class Model(DriverSteps):
             else None
         )
 
+    def _paused(self, world: World) -> frozenset[SplitId]:
+        """Splits of a source with an end that were begun, and whose clusters are not read now."""
+        if not self.setting.is_bounded:
+            return frozenset()
+        scopes = scopes_of(self.setting.variants[world.spec], are_read=False)
+        delivered = self.drivers.delivered[world.delivered]
+        known = self.operators.operators[world.operator].enumerator.state.retained
+        return frozenset(
+            s
+            for s, life in self._brokers[world.broker].items()
+            if s[0] in scopes and s in known and delivered.get((s, life), 0) < self.setting.records
+        )
+
     def _scopes(self, world: World) -> frozenset[str]:
-        return frozenset(self.setting.variants[world.spec])
+        return frozenset(scopes_of(self.setting.variants[world.spec]))
 
     # --- the operator -----------------------------------------------------------------------------
 

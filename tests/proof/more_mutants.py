@@ -44,6 +44,14 @@ _BOUNDED: Final = Setting(
     is_periodic=False,
     is_bounded=True,
 )
+_PAUSED: Final = replace(
+    _BOUNDED,
+    name="a cluster pauses, bounded",
+    budget=Budget(edits=1),
+    splits=2,
+    retention=_RETENTION,
+    variants=(("c", "d"), ("c", "-d")),
+)
 _NAMED: Final = replace(_BOUNDED, name="a topic that is named", names=("a", "b"))
 _RECREATED: Final = Setting(
     name="recreated", budget=Budget(crashes=1, recreations=1), splits=1, records=1, may_lose=True
@@ -399,6 +407,14 @@ _DRIVER: Final = (
         old="return is_reported",
         new="return True",
         setting=_BOUNDED,
+    ),
+    Mutant(
+        name="a source with an end does not wait for a cluster that pauses",
+        rule="rule 2, nothing lost",
+        where="connectors.discovery.placing:PlacingEnumerator._awaits_paused",
+        old="bool(paused) and any(",
+        new="False and any(",
+        setting=_PAUSED,
     ),
     Mutant(
         name="a query ends before its readers know that there are no more splits",

@@ -119,7 +119,13 @@ def _more(setting: Setting) -> Iterator[str]:
     if setting.may_repeat:
         yield "`guarantee: AtLeastOnce`"
     if len(setting.variants) > 1:
-        yield "clusters: " + " or ".join(" and ".join(names) for names in setting.variants)
+        yield "clusters: " + " or ".join(map(_clusters, setting.variants))
+
+
+def _clusters(variant: tuple[str, ...]) -> str:
+    return " and ".join(
+        f"{name[1:]} (not read now)" if name.startswith("-") else name for name in variant
+    )
 
 
 if __name__ == "__main__":

@@ -386,10 +386,14 @@ def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
     return None
 
 
-def ended(operator: Operator, absent: Iterable[str]) -> str | None:
-    """Whether a source has ended although topics that the user names have never existed."""
+def ended(operator: Operator, missing: Iterable[str | SplitId]) -> str | None:
+    """Whether a source has ended although something of it was not read to its end.
+
+    Topics that the user names and that have never existed, or splits of a cluster that is not read
+    now.
+    """
     if operator.enumerator.is_finished():
-        return f"rule 2, nothing lost: the source ended, and {sorted(absent)} was never there"
+        return f"rule 2, nothing lost: the source ended without {sorted(missing, key=str)}"
     return None
 
 

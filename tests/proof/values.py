@@ -96,8 +96,8 @@ class Setting:
         are_drivers_early: whether drivers may start before anything is published; the operator
             makes no SparkApplication before that, but a driver may have its own coordinator, or
             outlive a deleted source.
-        variants: names of the clusters that are read, one tuple per version of the source that the
-            user may choose.
+        variants: names of the clusters, one tuple per version of the source that the user may
+            choose; those behind a `-` are not read in it, and may be read on later.
         is_bounded: whether reading ends where the splits end when they are found; later records are
             not read.
         names: topics that the user names, which may not exist; empty: all are read.
@@ -137,7 +137,9 @@ class Setting:
     @property
     def clusters(self) -> tuple[str, ...]:
         """All clusters of all variants."""
-        return tuple(dict.fromkeys(name for variant in self.variants for name in variant))
+        return tuple(
+            dict.fromkeys(name.removeprefix("-") for variant in self.variants for name in variant)
+        )
 
 
 class Wanted(NamedTuple):
