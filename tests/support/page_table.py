@@ -21,7 +21,14 @@ PLACEHOLDERS: Final = {
 }
 """Regular expression → what it stands for; the source `orders` in the namespace `jobs`."""
 
-DRY_RUN: Final = (r"^kubectl delete ", r"former-uid=", r"paused=true", r"restart.*nonce")
+DRY_RUN: Final = (
+    r"^kubectl delete ",
+    r"^kubectl apply -f documents",
+    r"^kubectl (label|annotate) crd ",
+    r"former-uid=",
+    r"paused=true",
+    r"restart.*nonce",
+)
 """Commands that would end what other pages look at: the API server checks them with
 `--dry-run=server`. The tests of their effects run most of them."""
 
@@ -44,7 +51,7 @@ NOT_RUN: Final = {
     r"^docker ": "there is no container engine here; `make e2e` builds the images by other means",
     r"^pip ": "tests/integration/packaging installs the wheels",
     r"^balanced-source run": "tests/integration/examples and tests/integration/spark run it",
-    r"^helm (install|upgrade) ": "tests/integration/chart installs the chart as the pages say",
+    r"^helm (install|upgrade|get) ": "tests/integration/chart installs the chart as the pages say",
     r"^helm test": "tests/integration/chart runs it",
     r"^helm template \.": "the reader's own chart",
     r"^kubectl create namespace ": "it is there already; tests/integration/chart makes it",

@@ -269,6 +269,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and (not .Values.crds.install) (not .Values.crds.keep) }}
 {{- fail "crds.install=false with crds.keep=false would delete the definition and every BalancedSource at an upgrade: set crds.keep=true" }}
 {{- end }}
+{{- if not .Values.crds.install }}
+{{- /* Helm looks at the object as it is, whatever the values say now. */}}
+{{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "balancedsources.balancedsource.io" }}
+{{- $found := dig "metadata" "annotations" dict (default dict $crd) }}
+{{- $isOurs := and (eq .Release.Name (dig "meta.helm.sh/release-name" "" $found)) (eq .Release.Namespace (dig "meta.helm.sh/release-namespace" "" $found)) }}
+{{- if and $isOurs (ne "keep" (dig "helm.sh/resource-policy" "" $found)) }}
+{{- fail "crds.install=false would delete the definition and every BalancedSource, because this release has installed the definition with crds.keep=false: upgrade once with crds.install=true and crds.keep=true before" }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- define "balanced-source.validateSelector" -}}

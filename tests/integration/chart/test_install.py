@@ -150,6 +150,7 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
 ) -> None:
     kubectl = cluster.control_plane.kubectl
     told = release("test", RELEASE, "--namespace", SYSTEM, "--timeout", "2m", "--logs")
+    assert "the operator demo-balanced-source is ready" in told
     assert "the API server takes BalancedSource helm-test" in told
     cluster.control_plane.apply(source(cluster, tmp_path / "data"))
 
@@ -201,6 +202,31 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
     assert '"serving"' in log
     for word in ("forbidden", "Forbidden", "Not enough permissions", "Traceback"):
         assert word not in log, [line for line in log.splitlines() if word in line][:3]
+
+
+def test_helm_test_tells_of_an_operator_without_rights(
+    cluster: ProcessCluster, chart: Path, ports: PortPool
+) -> None:
+    """Its process lives, and does nothing."""
+    name = "powerless"
+    cluster.control_plane.kubectl("create", "namespace", name)
+    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
+    values = {
+        "image": {"repository": "balanced-source/operator", "tag": "dev"},
+        "rbac": {"create": False},
+        "crds": {"install": False},
+        "metrics": {"port": ports.take()},
+        "probes": {"port": ports.take()},
+    }
+    where = "--namespace", name
+    helm("install", name, chart, *where, "--values", helm.values(name, values))
+
+    with pytest.raises(CommandError):
+        helm("test", name, *where, "--timeout", "3m")
+
+    pod = f"{name}-balanced-source-test"
+    assert "the operator powerless-balanced-source is not ready" in cluster.all_logs(pod, name)
+    helm("uninstall", name, *where, "--wait", "--timeout", "3m")
 
 
 def test_the_operator_may_do_nothing_else(cluster: ProcessCluster, release: Helm) -> None:

@@ -1,5 +1,6 @@
 """Monitors and alerts that the chart makes; no cluster."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +68,27 @@ def test_how_long_a_state_lasts_before_an_alert_and_its_labels_can_be_set(render
         "labels": {"severity": "critical", "team": "a"},
     }
     assert chosen == usual
+
+
+def test_alerts_ask_for_the_series_of_one_cluster(render: Render) -> None:
+    rule = {"enabled": True, "matchLabels": {"cluster": "prod-1", "env": "live"}}
+    made = one(render(metrics={"prometheusRule": rule}), "PrometheusRule")
+
+    asked = {rule["alert"]: rule["expr"] for rule in made["spec"]["groups"][0]["rules"]}
+    of_cluster = 'cluster="prod-1",env="live"'
+    assert asked["BalancedSourceOperatorDown"] == (
+        f"absent(balanced_source_leader{{{of_cluster}}} == 1)"
+    )
+    for expr in asked.values():
+        metrics = re.findall(r"balanced_source_\w+", expr)
+        assert metrics
+        assert expr.count(of_cluster) == len(metrics)
+    assert (
+        f'balanced_source_condition{{{of_cluster},type="Ready"}} == 0'
+        in (asked["BalancedSourceNotReady"])
+    )
+    with pytest.raises(CommandError, match="matchLabels"):
+        render(metrics={"prometheusRule": {"enabled": True, "matchLabels": {"a-b": "c"}}})
 
 
 @pytest.mark.parametrize("more", [{"disabled": ["Degraded"]}, {"overrides": {"Degraded": {}}}])

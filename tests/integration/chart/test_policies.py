@@ -61,8 +61,8 @@ def is_in_force(plane: ControlPlane) -> bool:
     )
 
 
-def config_map(name: str) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "jobs", "labels": OWNED}
+def config_map(name: str, namespace: str = "jobs") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": namespace, "labels": OWNED}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
 
 
@@ -104,6 +104,14 @@ def test_a_driver_writes_its_report_and_nothing_else(control_plane: ControlPlane
     assert not refused(control_plane, DRIVER, "label", "configmap/orders-readers", "probe=1")
     assert refused(control_plane, DRIVER, "label", "configmap/orders-enumerator", "probe=1")
     assert refused(control_plane, DRIVER, "delete", "configmap/orders-readers")
+
+
+def test_operators_of_other_releases_write_in_their_namespaces(control_plane: ControlPlane) -> None:
+    """This release serves the namespace jobs."""
+    control_plane.apply(config_map("orders-enumerator", "other"))
+    what = "label", "configmap/orders-enumerator", "probe=1", "-n", "other"
+
+    control_plane.kubectl(*what, "--as", "ann", "--dry-run=server")
 
 
 def test_other_config_maps_are_no_concern_of_it(control_plane: ControlPlane) -> None:

@@ -36,6 +36,24 @@ def strategy(
 
 
 @VERSIONS
+def test_a_definition_that_is_not_kept_is_not_deleted_by_an_upgrade(
+    control_plane: ControlPlane, chart: Path, tmp_path: Path, program: str
+) -> None:
+    """Helm asks the object whether it is kept, and not the values of the upgrade."""
+    helm = Helm(tmp_path / "helm", control_plane=control_plane, program=program)
+    helm("install", "demo", chart, "--namespace", SYSTEM, "--set", "crds.keep=false")
+
+    with pytest.raises(CommandError, match=r"has installed the definition with crds\.keep=false"):
+        helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=false")
+
+    assert control_plane.get("crd", "balancedsources.balancedsource.io") is not None
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.keep=true")
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=false")
+    assert control_plane.get("crd", "balancedsources.balancedsource.io") is not None
+    helm("uninstall", "demo", "--namespace", SYSTEM)
+
+
+@VERSIONS
 def test_leader_election_can_be_switched_off_by_helm(
     control_plane: ControlPlane, chart: Path, tmp_path: Path, program: str
 ) -> None:
