@@ -87,7 +87,7 @@ def test_alerts_ask_for_the_series_of_one_cluster(render: Render) -> None:
         f'balanced_source_condition{{{of_cluster},type="Ready"}} == 0'
         in (asked["BalancedSourceNotReady"])
     )
-    with pytest.raises(CommandError, match="matchLabels"):
+    with pytest.raises(CommandError, match="invalid propertyName"):
         render(metrics={"prometheusRule": {"enabled": True, "matchLabels": {"a-b": "c"}}})
 
 
