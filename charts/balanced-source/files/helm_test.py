@@ -72,4 +72,5 @@ def main(release: str, deployment: str, namespace: str, manifest: str) -> None:
     print(f"the API server takes {taken['kind']} {taken['metadata']['name']}")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -204,31 +204,6 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
         assert word not in log, [line for line in log.splitlines() if word in line][:3]
 
 
-def test_helm_test_tells_of_an_operator_without_rights(
-    cluster: ProcessCluster, chart: Path, ports: PortPool
-) -> None:
-    """Its process lives, and does nothing."""
-    name = "powerless"
-    cluster.control_plane.kubectl("create", "namespace", name)
-    helm = Helm(cluster.run_dir / "helm", control_plane=cluster.control_plane)
-    values = {
-        "image": {"repository": "balanced-source/operator", "tag": "dev"},
-        "rbac": {"create": False},
-        "crds": {"install": False},
-        "metrics": {"port": ports.take()},
-        "probes": {"port": ports.take()},
-    }
-    where = "--namespace", name
-    helm("install", name, chart, *where, "--values", helm.values(name, values))
-
-    with pytest.raises(CommandError):
-        helm("test", name, *where, "--timeout", "3m")
-
-    pod = f"{name}-balanced-source-test"
-    assert "the operator powerless-balanced-source is not ready" in cluster.all_logs(pod, name)
-    helm("uninstall", name, *where, "--wait", "--timeout", "3m")
-
-
 def test_the_operator_may_do_nothing_else(cluster: ProcessCluster, release: Helm) -> None:
     everywhere = (
         f"- {JOBS}"
