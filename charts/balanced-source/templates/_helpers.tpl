@@ -328,6 +328,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* Objects that belong to a source of this release: operators of other releases write in other namespaces. */}}
+{{- define "balanced-source.ownedObjects" -}}
+{{- with .Values.watchNamespaces }}
+namespaceSelector:
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+objectSelector:
+  matchExpressions:
+    - {key: balancedsource.io/uid, operator: Exists}
+{{- end }}
+
 {{- define "balanced-source.policyBinding" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -159,8 +159,8 @@ def look(
     if driver_pods(pods, name):
         return _wrong_state(name)
     message = (
-        f"{_failure(application, pods)}. It is not started again before {until}. See the log of its"
-        " driver pod"
+        f"{_failure(application, cause(application, pods))}. It is not started again before"
+        f" {until}. See the log of its driver pod"
     )
     problem = Problem(reason=Reason.APPLICATION_FAILED, message=message)
     return Decision(state=state, name=name, problem=problem, failures=failures_of(application))
@@ -306,9 +306,9 @@ def _ended_early(name: str, *, left: float) -> Decision:
     )
 
 
-def _failure(application: Manifest, pods: Sequence[Manifest]) -> str:
+def _failure(application: Manifest, why: str) -> str:
     name, failures = name_of(application), failures_of(application)
-    return f"SparkApplication {name} failed ({failures} in a row): {cause(application, pods)}"
+    return f"SparkApplication {name} failed ({failures} in a row): {why}"
 
 
 def _failure_found(application: Manifest, pods: Sequence[Manifest]) -> tuple[str, str, bool]:
@@ -316,8 +316,8 @@ def _failure_found(application: Manifest, pods: Sequence[Manifest]) -> tuple[str
 
     Apache's operator ends an application whose driver pod was refused, as it does one that failed.
     """
-    what, has_driver = _failure(application, pods), bool(drivers_of(application, pods))
-    refusal = None if has_driver else submission_refusal(cause(application, pods))
+    why, has_driver = cause(application, pods), bool(drivers_of(application, pods))
+    what, refusal = _failure(application, why), None if has_driver else submission_refusal(why)
     if refusal is None:
         return what, Reason.APPLICATION_FAILED, has_driver
     reason, advice = refusal

@@ -140,7 +140,7 @@ def topic_unread(
     The ends of its partitions are unknown: records may have come after the last look at them.
     """
     event = _deletion(exists=exists)
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     return (
         f"{where}: topic {named} {event}. Records that were not read, if any, are gone:"
         f" {listed(gaps)}"
@@ -159,7 +159,7 @@ def topic_begun_late(
 
     No one knows whether records were there: a topic that is subscribed only now may be old.
     """
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     begin = "where the history ends" if is_of_history else "at offset 0"
     return (
         f"{where}: new partitions of topic {named} did not begin {begin} when they"
@@ -171,7 +171,7 @@ def topic_begun_late(
 
 def topic_of_history_recreated(where: str, topic: str, topic_id: str | None) -> str:
     """Returns what may be missing of a topic that is another one than when a history was begun."""
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     return (
         f"{where}: topic {named} {_deletion(exists=True)} since the history was begun."
         " Records of the former topic that the history does not have are lost. The new topic is"
@@ -181,7 +181,7 @@ def topic_of_history_recreated(where: str, topic: str, topic_id: str | None) -> 
 
 def records_behind_history(where: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
     """Returns which records are gone between the end of a history and the first one of a topic."""
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     return (
         f"{where}: topic {named} does not begin where the history ends. Records in"
         f" between are gone: {listed(gaps)}. Reading continues behind them (onDataLoss: Continue)"
@@ -195,7 +195,7 @@ def records_before_time(
 
     The history ends at a time, so no one knows which of them it has.
     """
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     return (
         f"{where}: topic {named} may begin behind the end of the history. Records before its first"
         f" one are gone, and some may be of {millis} ms or later: {listed(gaps)}. Reading continues"
@@ -205,7 +205,7 @@ def records_before_time(
 
 def commits_overtaken(where: str, topic: str, topic_id: str | None, gaps: list[Gap]) -> str:
     """Returns which records are passed over, because a topic begins behind a group's commits."""
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     return (
         f"{where}: topic {named} begins behind committed offsets of the group in startingOffsets,"
         " so reading starts where startingOffsets.reset says. Records in between are not read:"
@@ -224,7 +224,7 @@ def commits_ahead(
         topic_id: its id; None if no one told.
         commits: partition → committed offset, and where reading starts.
     """
-    named = f"{topic} (id {topic_id})" if topic_id else topic
+    named = _named(topic, topic_id)
     texts = [f"partition {p} has {c} and starts at {s}" for p, (c, s) in sorted(commits.items())]
     return (
         f"{where}: topic {named} ends before committed offsets of the group in startingOffsets, so"
@@ -297,6 +297,10 @@ def how_to_continue(consent: str) -> str:
         consent: what that is for, such as "to read the new topic".
     """
     return f"{CONSENT[0].upper()}{CONSENT[1:]} {consent}"
+
+
+def _named(topic: str, topic_id: str | None) -> str:
+    return f"{topic} (id {topic_id})" if topic_id else topic
 
 
 def _deletion(*, exists: bool) -> str:
