@@ -122,6 +122,9 @@ class Explorer:
             target = self._visit(step.world, number, (step.label, step.kind))
             if not step.kind:
                 self._edges.append(target)
+        if len(self._edges) == self._first_edge[-1]:
+            for step in self.model.again(world):
+                self._edges.append(self._visit(step.world, number, (step.label, step.kind)))
         self._first_edge.append(len(self._edges))
         if self._first_edge[-2] == self._first_edge[-1]:
             self.report.ends += 1

@@ -93,19 +93,22 @@ class Model(DriverSteps):
         return [step for step in found if step.world != world or step.problem is not None]
 
     def again(self, world: World) -> Iterator[Step]:
-        """What a user does who is told that queries ended before their source was read to its end.
+        """What starts queries again that ended before all that is known was read.
 
         Only when nothing else happens any more: the last reports have been seen.
         """
         if not (self.setting.is_bounded and world.operator):
             return
-        started = tuple(self.drivers.again(number) for number in world.drivers)
-        is_read = self.operators.operators[world.operator].enumerator.is_finished()
-        if started != world.drivers and not is_read:
-            yield Step(
-                ("the user deletes the applications that have ended",),
-                world._replace(drivers=started),
-            )
+        operator = self.operators.operators[world.operator]
+        started = tuple(
+            self.drivers.again(number)
+            if rules.has_rest(operator, self.drivers.drivers[number].name)
+            else number
+            for number in world.drivers
+        )
+        if started != world.drivers:
+            label = ("applications that ended before all was read start again",)
+            yield Step(label, world._replace(drivers=started))
 
     def unsettled(self, world: World) -> str | None:
         """Why the world, in which nothing happens any more, is not as it should be."""

@@ -26,6 +26,7 @@ from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import ReaderHost, SplitRange
 from balanced_source.lifecycles import SOURCE, SourcePhase
+from balanced_source_operator.controller.ended_hosts import unread
 from proof.balance import check_moves, is_new, spread
 from proof.brokers import FIRST_LIFE, Lives, life_of
 from proof.canonical import coordinator_key, key
@@ -384,6 +385,15 @@ def unfinished(operator: Operator, drivers: Iterable[Driver]) -> str | None:
     if not operator.enumerator.is_finished():
         return "liveness: the source never finishes, although its queries have ended"
     return None
+
+
+def has_rest(operator: Operator, host: str) -> bool:
+    """Return whether the application of a host that has ended is started again.
+
+    The operator does so for splits of the host, and the user is asked to for splits of no one.
+    """
+    state, source = operator.coordinator.state, operator.coordinator.source
+    return unread(state, source, host) != frozenset() or bool(operator.enumerator.state.unassigned)
 
 
 def ended(operator: Operator, missing: Iterable[str | SplitId]) -> str | None:

@@ -83,3 +83,22 @@ def test_a_position_that_is_dropped_is_not_waited_for_any_more() -> None:
 
     assert is_finished(stage)
     assert stage.told_no_more == {0, 1}
+
+
+def test_a_rest_that_is_read_before_the_query_learns_of_the_pause_is_not_waited_for() -> None:
+    """The query ends with the assignment it has, and no report ever has a newer epoch."""
+    stage = stage_with_a_rest("c", "d")
+    source = stage.operator.source
+    there = tuple(cluster for cluster in source.clusters if cluster.name == "c")
+    away = tuple(cluster for cluster in source.clusters if cluster.name == "d")
+    stage.source_changes(dataclasses.replace(source, clusters=there, inactive=away))
+    assert not is_finished(stage)
+
+    driver = stage.drivers["0"]
+    for _ in range(2):
+        driver.batch()
+    driver.report()
+    stage.operator.see_reports()
+
+    assert {offset for split, offset in driver.delivered if split in D} == set(range(5))
+    assert is_finished(stage)

@@ -8,7 +8,7 @@ from balanced_source_operator.resources.kinds import CONFIG_MAP
 from support.bounded_drivers import Ending, bounded_source, condition
 from support.cluster_story import NAMESPACE, Story
 from support.host_drivers import application
-from support.lost_hosts import SOURCE, play_on, roles, with_policy
+from support.lost_hosts import SOURCE, newest, play_on, roles, with_policy
 from support.played_story import played
 
 WAIT = {"type": "Wait", "after": "1m"}
@@ -167,6 +167,59 @@ def test_a_host_starts_again_for_splits_that_it_gets_after_it_has_ended() -> Non
         await until_finished(story, drivers)
 
         assert drivers.launched == {"0": 1, "1": 2, "2": 1}
+        drivers.check_each_once()
+
+    played(play)
+
+
+def two_topics() -> dict[str, Any]:
+    source = bounded_source()
+    return {"kafka": {**source["kafka"], "subscription": {"topics": ["orders", "returns"]}}}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_hosts_start_again_for_splits_that_they_get_while_their_queries_end(count: int) -> None:
+    """The queries read to the end of the assignment that they have, and see no later one."""
+
+    async def play(story: Story) -> None:
+        story.broker.create("main", "returns", range(2), end=3)
+        drivers = Ending(story, "0", "1")
+        await story.begin(
+            parallelism=2, source=bounded_source(), application=with_policy(count, **WAIT)
+        )
+        await play_on(drivers, 30)
+        story.patch(source=two_topics())
+        await story.until(lambda: len(story.owners) == 10, "another assignment")
+        for host, driver in drivers.of.items():
+            driver.batch()
+            driver.batch()
+            driver.report()
+            drivers.complete(newest(story, host))
+
+        await until_finished(story, drivers)
+
+        assert condition(story, "Degraded")[0] == "False"
+        assert drivers.launched == {str(host): 2 for host in range(count)}
+        drivers.check_each_once()
+
+    played(play)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_splits_that_are_added_after_all_queries_have_ended_are_read(count: int) -> None:
+    async def play(story: Story) -> None:
+        story.broker.create("main", "returns", range(2), end=3)
+        drivers = Ending(story)
+        await story.begin(
+            parallelism=2, source=bounded_source(), application=with_policy(count, **WAIT)
+        )
+        await play_on(drivers, 60)
+        assert condition(story, "Ready") == ("True", "Finished")
+        story.patch(source=two_topics())
+        await play_on(drivers, 90)
+
+        await until_finished(story, drivers)
+        assert len(story.owners) == 10
         drivers.check_each_once()
 
     played(play)

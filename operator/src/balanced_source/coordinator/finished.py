@@ -1,6 +1,7 @@
 """Which splits a report shows as read to their end."""
 
 from collections.abc import Collection
+from itertools import chain
 from typing import Any
 
 from balanced_source.api import STOP, BoundedSplit, Source, SplitId
@@ -14,11 +15,16 @@ def newly_finished(
     report: HostReport,
     handled: Collection[SplitId],
 ) -> list[SplitId]:
-    """Return the owned splits of a report that are read to their end, except the `handled` ones."""
+    """Return the owned splits of a report that are read to their end, except the `handled` ones.
+
+    A host may have let go of a split at its end, and end with that: what came back to it meanwhile
+    counts too.
+    """
     # A source whose splits never end needs no look at each split of each report.
     if not source.has_ending_splits:
         return []
-    splits = state.splits_now(s for s in report.positions if s in state.splits and s not in handled)
+    known = chain(report.positions, report.retained)
+    splits = state.splits_now(s for s in known if s in state.splits and s not in handled)
     return [s for s, split in splits.items() if is_at_end(split, report)]
 
 

@@ -28,7 +28,7 @@ from balanced_source.coordinator.events import (
     HostSilent,
 )
 from balanced_source.coordinator.phase import complete_epoch
-from balanced_source.coordinator.revocations import let_go
+from balanced_source.coordinator.revocations import has_read, let_go
 from balanced_source.coordinator.state import (
     CoordinatorState,
     HostState,
@@ -175,6 +175,7 @@ class HostReports(Generic[SplitT, StateT]):
             self._context.silent -= {report.host}
             self._add_readers(self.state.subtasks_of(report.host))
         self._acknowledge(report.host, before=host.acknowledged_epoch)
+        self._release(report)
         self._take_events(report)
         self._find_finished(report)
         self._take_requests(report)
@@ -200,22 +201,25 @@ class HostReports(Generic[SplitT, StateT]):
         # By holder, not by reader: inside its host a split may have moved since it was recorded.
         tracker = state.tracker.on_checkpoint_complete(epoch, of=state.is_held_by(name))
         self._context.state = replace(state, tracker=tracker)
-        self._release(name, epoch)
         if (now_complete := complete_epoch(self.state, name, epoch)) > complete:
             self.enumerator.notify_checkpoint_complete(now_complete)
 
-    def _release(self, name: str, epoch: int) -> None:
-        """The host holds an epoch without these splits.
+    def _release(self, report: HostReport) -> None:
+        """Take note of what the host cannot read any more.
 
-        Others may have them now, at their final positions.
+        It holds an epoch without these splits, or has read them to their end. Others may have them
+        now, at their final positions.
         """
-        if (report := self.state.hosts[name].report) is not None:
-            self._let_go(report, epoch)
+        # Each report asks, and seldom is anything on its way.
+        if self.state.revoking:
+            self._let_go(report, self.state.hosts[report.host].acknowledged_epoch)
 
     def _let_go(self, report: HostReport, epoch: int) -> None:
-        before = self.state
+        before, may_end = self.state, self.source.has_ending_splits
         self._context.state, released = let_go(
-            before, {report.host: report}, is_done=lambda r: r.epoch <= epoch
+            before,
+            {report.host: report},
+            is_done=lambda r: r.epoch <= epoch or (may_end and has_read(before, report, r)),
         )
         self._must_persist |= self.state is not before
         # Those that are not in `released` have an owner, who learns by a new epoch that it may
@@ -288,6 +292,9 @@ class HostReports(Generic[SplitT, StateT]):
         host = self.state.hosts[name]
         if not HOST.allows(host.phase, HostEvent.GONE):
             return
+        # What came back to the host at its end, after its last report, needs no further one.
+        if host.report is not None:
+            self._find_finished(host.report)
         self._set_host(name, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
         self._drop_readers(name)
         # Stored, or after a restart the last document of the dead driver would be a sign of life.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from balanced_source.api import Position
+from balanced_source.coordinator.finished import is_at_end
 from balanced_source.coordinator.state import (
     CoordinatorState,
     Revocation,
@@ -30,7 +31,7 @@ def let_go(
     Args:
         state: before.
         reports: of the hosts that may have let go.
-        is_done: whether a host has adopted an epoch without the split.
+        is_done: whether a host cannot read the split any more.
 
     Returns:
         The state, and those of the splits that no one owns, sorted.
@@ -52,6 +53,18 @@ def let_go(
     )
     # Sorted, so that the outcome does not depend on the order of a mapping.
     return after, [final[s] for s in sorted(done) if s not in moving]
+
+
+def has_read(
+    state: CoordinatorState[SplitT], report: HostReport, revocation: Revocation[SplitT]
+) -> bool:
+    """Return whether a host has read a split on its way out of it to the split's end.
+
+    Then nothing is left to let go of. The query may end with that micro-batch, and never adopt an
+    epoch without the split.
+    """
+    split = revocation.split.at(_final_position(state, report, revocation))
+    return is_at_end(split, report)
 
 
 def with_reported_positions(

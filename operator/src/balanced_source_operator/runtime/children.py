@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from balanced_source.api import Boundedness, Problem, ProblemBoard, ProblemKey
-from balanced_source.coordinator import HostState, SourceCoordinator
+from balanced_source.coordinator import HostPhase, HostState, SourceCoordinator
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import decide, driver_pods, look, stop
@@ -310,8 +310,8 @@ class Children:
     ) -> tuple[bool, bool]:
         """Return whether an ended host has splits to read, and whether another start may read them.
 
-        Only a source that ends has hosts that may end. The only host of one has read everything
-        when the source is finished.
+        Only a source that ends has hosts that may end. Where no host reads any more, what is left
+        of the source is left to each of them.
         """
         has_ended = any(state_of(a) is ApplicationState.FINISHED for a in self._applications)
         # Looking at every split pays only when it matters.
@@ -325,9 +325,9 @@ class Children:
         # Since the state was lost, only its Spark checkpoint tells what the host has read.
         if left is None:
             return True, may_help and not state.is_first_life
-        if len(state.hosts) == 1:
-            return True, False
-        return bool(left), may_help and not left.isdisjoint(state.tracker.epochs())
+        others = (other.phase for name, other in state.hosts.items() if name != host)
+        is_alone = HostPhase.ACTIVE not in others
+        return bool(left) or is_alone, may_help and not left.isdisjoint(state.tracker.epochs())
 
     def _note_end(
         self, decision: Decision, coordinator: SourceCoordinator[Any, Any] | None
