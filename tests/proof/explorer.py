@@ -122,7 +122,8 @@ class Explorer:
             target = self._visit(step.world, number, (step.label, step.kind))
             if not step.kind:
                 self._edges.append(target)
-        if len(self._edges) == self._first_edge[-1]:
+        # Only a source that is changed may give splits to queries that have ended in order.
+        if len(self._edges) == self._first_edge[-1] and self.report.setting.budget.edits:
             for step in self.model.again(world):
                 self._edges.append(self._visit(step.world, number, (step.label, step.kind)))
         self._first_edge.append(len(self._edges))

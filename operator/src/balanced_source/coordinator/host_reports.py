@@ -292,9 +292,6 @@ class HostReports(Generic[SplitT, StateT]):
         host = self.state.hosts[name]
         if not HOST.allows(host.phase, HostEvent.GONE):
             return
-        # What came back to the host at its end, after its last report, needs no further one.
-        if host.report is not None:
-            self._find_finished(host.report)
         self._set_host(name, replace(host, phase=HOST.after(host.phase, HostEvent.GONE)))
         self._drop_readers(name)
         # Stored, or after a restart the last document of the dead driver would be a sign of life.

@@ -186,17 +186,9 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         self.state = replace(self.state, preferred=preferred)
 
     def handle_revoked(self, splits: Sequence[SplitT]) -> None:
-        retained, unassigned = dict(self.state.retained), dict(self.state.unassigned)
-        changed: set[str] = set()
-        for split in splits:
-            # Only now its final position is known: a return continues there.
-            if (entry := retained.get(split.split_id)) is not None:
-                retained[split.split_id] = replace(entry, split=split)
-            elif split.split_id in unassigned:
-                unassigned[split.split_id] = split
-            else:
-                changed.add(self.source.scope_of(split.split_id))
-        self.state = replace(self.state, retained=retained, unassigned=unassigned)
+        self.state = self.state.with_final(splits)
+        known = self.state.retained.keys() | self.state.unassigned.keys()
+        changed = {self.source.scope_of(x.split_id) for x in splits if x.split_id not in known}
         # They may exist again as something else, which waited for this: look now, not in minutes.
         for scope in sorted(changed.intersection(self.source.scopes())):
             self._ask(scope, delay=0.0)
@@ -405,18 +397,17 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self._in(phase) for phase in SplitPhase if not SPLIT.allows(phase, SplitEvent.LISTED)
         ):
             moved = frozenset(s for s in moved if s not in ids) if ids else moved
-        returning = {s: state.retained[s].split for s in moved & state.retained.keys()}
+        returning = moved & state.retained.keys()
         # A former split of this id must be let go of first, or it would have two readers.
-        leaving = {s for s in moved - returning.keys() if self.context.is_revoking(s)}
+        leaving = {s for s in moved - returning if self.context.is_revoking(s)}
         self.transient = self.transient.awaits(scope, leaving)
         if returning:
-            rest = {s: e for s, e in state.retained.items() if s not in returning}
-            self.state = replace(state, retained=rest, unassigned={**state.unassigned, **returning})
+            self.state = state.with_returned(returning)
             self.context.report(
                 Reason.SPLITS_RETURNED,
                 f"{len(returning)} splits continue: {some(sorted(returning))}",
             )
-        if fresh := tuple(sorted(moved - returning.keys() - leaving)):
+        if fresh := tuple(sorted(moved - returning - leaving)):
             self._look_up(scope, fresh)
         else:
             self.transient = self.transient.started(scope)

@@ -84,6 +84,34 @@ class DiscoveryState(Generic[SplitT]):
             self, discovered=self.discovered & scopes.union(removed, retained), removed=removed
         )
 
+    def with_final(self, splits: Iterable[SplitT]) -> Self:
+        """Hosts have let go of splits, and only now their positions are known.
+
+        A return continues there, and those at their end that wait for an owner are finished.
+        """
+        final = {split.split_id: split for split in splits}
+        kept = {s: replace(e, split=final[s]) for s, e in self.retained.items() if s in final}
+        waiting = {s: x for s, x in final.items() if s in self.unassigned and s not in kept}
+        return replace(
+            self,
+            retained={**self.retained, **kept},
+            unassigned={**self.unassigned, **waiting},
+            finished=self.finished.union(s for s, split in waiting.items() if is_read(split)),
+        )
+
+    def with_returned(self, split_ids: Collection[SplitId]) -> Self:
+        """Splits whose positions were retained continue there.
+
+        Those at their end are finished: the query may have ended with them, and reports no more.
+        """
+        returned = {s: self.retained[s].split for s in split_ids}
+        return replace(
+            self,
+            retained={s: entry for s, entry in self.retained.items() if s not in returned},
+            unassigned={**self.unassigned, **returned},
+            finished=self.finished.union(s for s, split in returned.items() if is_read(split)),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransientState:
