@@ -52,6 +52,7 @@ _PAUSED: Final = replace(
     retention=_RETENTION,
     variants=(("c", "d"), ("c", "-d")),
 )
+_PAUSED_TWICE: Final = replace(_PAUSED, name="a cluster pauses twice", budget=Budget(edits=2))
 _NAMED: Final = replace(_BOUNDED, name="a topic that is named", names=("a", "b"))
 _RECREATED: Final = Setting(
     name="recreated", budget=Budget(crashes=1, recreations=1), splits=1, records=1, may_lose=True
@@ -415,6 +416,33 @@ _DRIVER: Final = (
         old="bool(paused) and any(",
         new="False and any(",
         setting=_PAUSED,
+    ),
+    Mutant(
+        name="what is read to its end on its way out waits for another epoch",
+        rule="liveness",
+        where=f"{_COORDINATOR}._let_go",
+        old="may_end and has_read(before, report, r)",
+        new="False",
+        setting=_PAUSED_TWICE,
+        is_slow=True,
+    ),
+    Mutant(
+        name="a split that was let go of at its end waits for another report",
+        rule="liveness",
+        where="coordinator.finished:newly_finished",
+        old="chain(report.positions, report.retained)",
+        new="report.positions",
+        setting=_PAUSED_TWICE,
+        is_slow=True,
+    ),
+    Mutant(
+        name="a split that comes back at its end waits for another report",
+        rule="liveness",
+        where="connectors.discovery.values:DiscoveryState.with_returned",
+        old="if is_read(split)",
+        new="if False",
+        setting=_PAUSED_TWICE,
+        is_slow=True,
     ),
     Mutant(
         name="a query ends before its readers know that there are no more splits",

@@ -323,8 +323,8 @@ _FIRST: Final = (
     Mutant(
         name="an acknowledgement is not looked at",
         rule="liveness",
-        where=f"{_COORDINATOR}._acknowledge",
-        old="self._release(name, epoch)",
+        where=f"{_COORDINATOR}._progress",
+        old="self._release(report)",
         new="pass",
         setting=Setting(
             name="small hosts",

@@ -24,6 +24,12 @@ def test_a_seeded_bug_is_found(mutant: Mutant) -> None:
     assert report.trace
 
 
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_seeded_bug_still_applies_to_the_code(mutant: Mutant) -> None:
+    with mutant.applied():
+        pass
+
+
 def test_each_rule_and_each_known_defect_is_broken_once() -> None:
     broken = {mutant.rule.split(",")[0] for mutant in MUTANTS}
 
