@@ -3,7 +3,7 @@
 A connector with words of its own has an enum of its own, as `connectors/kafka/reasons.py`.
 """
 
-from balanced_source import operation_reasons
+from balanced_source import autoscaling_reasons, operation_reasons
 from balanced_source.reason_kinds import ExplainedReason, ReasonKind
 
 
@@ -287,123 +287,24 @@ class Reason(ExplainedReason):
         "New settings need a restart, and the maximum number of sources is already restarting.",
     )
 
-    WITHIN_BOUNDS = (
-        "WithinBounds",
-        ReasonKind.AUTOSCALING,
-        (
-            "`parallelism` was below `minReaders` or above `maxReaders`, and is changed to the"
-            " nearest bound."
-        ),
-    )
-    MEASURING = (
-        "Measuring",
-        ReasonKind.AUTOSCALING,
-        "The load is being measured: the driver has just started, or splits have changed.",
-    )
-    WITHIN_TARGET = (
-        "WithinTarget",
-        ReasonKind.AUTOSCALING,
-        "The readers suffice for the load, and fewer would not.",
-    )
-    SCALED_UP = (
-        "ScaledUp",
-        ReasonKind.AUTOSCALING,
-        "More arrives than the readers can process at the target.",
-    )
-    SCALED_DOWN = (
-        "ScaledDown",
-        ReasonKind.AUTOSCALING,
-        "Fewer readers sufficed for `scaleDownDelay`.",
-    )
-    PROBING = (
-        "Probing",
-        ReasonKind.AUTOSCALING,
-        (
-            "Readers have had no backlog for `scaleDownDelay`, so fewer are tried to measure their"
-            " capacity."
-        ),
-    )
-    SCALE_DOWN_DELAYED = (
-        "ScaleDownDelayed",
-        ReasonKind.AUTOSCALING,
-        "Fewer readers suffice, but not for long enough.",
-    )
-    CATCHING_UP = (
-        "CatchingUp",
-        ReasonKind.AUTOSCALING,
-        "The readers are working off a backlog fast enough.",
-    )
-    HELD_BACK = (
-        "HeldBack",
-        ReasonKind.AUTOSCALING,
-        (
-            "Unread records wait for splits or sources that are further behind in event time, so"
-            " another number of readers does not help."
-        ),
-    )
-    SPLITS_UNEVEN = (
-        "SplitsUneven",
-        ReasonKind.AUTOSCALING,
-        (
-            "Readers are added because splits differ in load, although fewer could carry a balanced"
-            " load."
-        ),
-        "Use strategy `LoadAware`, or set `pipeline.maxRecordsPerReader`.",
-    )
-    HOT_SPLIT = (
-        "HotSplit",
-        ReasonKind.AUTOSCALING,
-        "One split gets more than one reader can process. More readers do not help.",
-        (
-            "Spread its keys over more splits, such as partitions, or set"
-            " `pipeline.maxRecordsPerReader`."
-        ),
-    )
-    DOWNSTREAM_LIMIT = (
-        "DownstreamLimit",
-        ReasonKind.AUTOSCALING,
-        "The last increase hardly raised the throughput: the readers are not the bottleneck.",
-        "Check the sink, the transformation and the servers of the source.",
-    )
-    AT_MAXIMUM = (
-        "AtMaximum",
-        ReasonKind.AUTOSCALING,
-        "The load needs more readers than `maxReaders`.",
-        "Raise `maxReaders`.",
-    )
-    LAG_UNKNOWN = (
-        "LagUnknown",
-        ReasonKind.AUTOSCALING,
-        "The driver does not report, or cannot reach its source. The number of readers stays.",
-        "See the condition `Ready`.",
-    )
-    NOT_MEASURABLE = (
-        "NotMeasurable",
-        ReasonKind.AUTOSCALING,
-        (
-            "The source does not count unread records, or its readers ask for splits, so the load"
-            " is unknown. The number of readers stays, within its bounds."
-        ),
-        "Remove `spec.autoscaling`, and set `parallelism`.",
-    )
-    SCALING_REFUSED = (
-        "ScalingRefused",
-        ReasonKind.AUTOSCALING,
-        "The API server refused the change of `parallelism`.",
-        (
-            "For a missing right, grant `patch` on `balancedsources/scale`: install the roles of"
-            " the Helm chart. Else change what the message names, such as an admission policy."
-        ),
-    )
-    TWO_AUTOSCALERS = (
-        "TwoAutoscalers",
-        ReasonKind.AUTOSCALING,
-        "Another client keeps changing `parallelism`, and `spec.autoscaling` undoes it.",
-        (
-            "Delete the HorizontalPodAutoscaler or the ScaledObject of the source, leave"
-            " `parallelism` out of applied manifests, or remove `spec.autoscaling`."
-        ),
-    )
+    WITHIN_BOUNDS = autoscaling_reasons.WITHIN_BOUNDS
+    MEASURING = autoscaling_reasons.MEASURING
+    WITHIN_TARGET = autoscaling_reasons.WITHIN_TARGET
+    SCALED_UP = autoscaling_reasons.SCALED_UP
+    SCALED_DOWN = autoscaling_reasons.SCALED_DOWN
+    PROBING = autoscaling_reasons.PROBING
+    SCALE_DOWN_DELAYED = autoscaling_reasons.SCALE_DOWN_DELAYED
+    CATCHING_UP = autoscaling_reasons.CATCHING_UP
+    HELD_BACK = autoscaling_reasons.HELD_BACK
+    SPLITS_UNEVEN = autoscaling_reasons.SPLITS_UNEVEN
+    HOT_SPLIT = autoscaling_reasons.HOT_SPLIT
+    DOWNSTREAM_LIMIT = autoscaling_reasons.DOWNSTREAM_LIMIT
+    AT_MAXIMUM = autoscaling_reasons.AT_MAXIMUM
+    LAG_UNKNOWN = autoscaling_reasons.LAG_UNKNOWN
+    NOT_MEASURABLE = autoscaling_reasons.NOT_MEASURABLE
+    REBALANCE_MANUAL = autoscaling_reasons.REBALANCE_MANUAL
+    SCALING_REFUSED = autoscaling_reasons.SCALING_REFUSED
+    TWO_AUTOSCALERS = autoscaling_reasons.TWO_AUTOSCALERS
 
     APPLICATION_CREATED = (
         "ApplicationCreated",

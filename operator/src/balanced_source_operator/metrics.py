@@ -52,8 +52,8 @@ _OF_AUTOSCALING: Final = {
     "capacity_per_reader": (
         "autoscaling_reader_capacity_records_per_second",
         (
-            "Records that one reader can process per second. No series until readers have had a"
-            " backlog."
+            "Records that one reader can process per second. No series while it is unknown, or less"
+            " than one."
         ),
     ),
 }

@@ -1,7 +1,7 @@
 """The autoscaler's decisions, from samples alone."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -9,122 +9,21 @@ import pytest
 
 from balanced_source.host.reader_figures import BusyTime
 from balanced_source.reasons import Reason
-from balanced_source_operator.controller.autoscaling import (
-    AutoscalerMemory,
-    Policy,
-    Sample,
-    Verdict,
-    decide,
-    observe,
-)
+from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Sample, decide
 from balanced_source_operator.controller.autoscaling.memory import WINDOW
 from support.builders import make_report
-
-POLICY = Policy(min_readers=1, max_readers=12)
-CAPACITY = 100
-"""Records per second of one reader."""
-
-
-@dataclass
-class Source:
-    """Readers that read what they can, 10 seconds at a time.
-
-    Loads are records per second of each split.
-    """
-
-    policy: Policy = POLICY
-    readers: int = 2
-    splits: int = 12
-    limit: float = float("inf")
-    in_source: float | None = None
-    now: float = 1000.0
-    memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
-    verdicts: list[Verdict] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.backlog = dict.fromkeys(range(self.splits), 0.0)
-        self.read = dict.fromkeys(range(self.splits), 0.0)
-
-    def run(self, seconds: float, load: float, **hot: float) -> "Source":
-        """Let time pass under a load; `hot` is what the first split gets on top."""
-        until = self.now + seconds
-        while self.now < until:
-            self._tick(load, **hot)
-        return self
-
-    def _tick(self, load: float, hot: float = 0.0) -> None:
-        for split in self.backlog:
-            self.backlog[split] += 10 * (load / self.splits + (hot if split == 0 else 0))
-        for reader in range(self.readers):
-            mine = range(reader, self.splits, self.readers)
-            rate = min(CAPACITY, self.limit / self.readers)
-            share = min(1.0, 10 * rate / (sum(self.backlog[s] for s in mine) or 1))
-            for split in mine:
-                self.read[split] += share * self.backlog[split]
-                self.backlog[split] *= 1 - share
-        self.now += 10
-        self.decide(self.sample())
-
-    def decide(self, sample: Sample) -> None:
-        self.memory = observe(self.policy, self.memory, sample, now=self.now)
-        self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)
-        assert self.memory.verdict is not None
-        self.verdicts.append(self.memory.verdict)
-        self.readers = self.memory.verdict.readers
-
-    def sample(self, **changes: Any) -> Sample:
-        values: dict[str, Any] = {
-            "at": self.now,
-            "readers": self.readers,
-            "unread": round(sum(self.backlog.values())),
-            "positions": {("c", "t", s): int(read) for s, read in self.read.items()},
-            "owners": {("c", "t", s): s % self.readers for s in self.read},
-            "busy": self._busy,
-            **changes,
-        }
-        return Sample(**values)
-
-    @property
-    def _busy(self) -> BusyTime | None:
-        if self.in_source is None:
-            return None
-        busy = 1000 * self.now
-        return BusyTime(round(busy * self.in_source), round(busy * (1 - self.in_source)))
-
-    @property
-    def reason(self) -> Reason:
-        return self.verdicts[-1].reason
-
-    @property
-    def message(self) -> str:
-        return self.verdicts[-1].message
-
-    @property
-    def reasons(self) -> list[Reason]:
-        """Reasons in turn, without repetitions."""
-        found = [verdict.reason for verdict in self.verdicts]
-        return [reason for i, reason in enumerate(found) if i == 0 or reason != found[i - 1]]
-
-
-def measured(readers: int = 6, **changes: Any) -> Source:
-    """A source whose capacity is known, with a load that its readers carry well."""
-    source = Source(readers=2, **changes)
-    source.run(60, 350)
-    assert source.memory.capacity is not None
-    assert source.memory.capacity.rate == pytest.approx(CAPACITY, rel=0.05)
-    source.readers = readers
-    return source.run(120, 0.7 * CAPACITY * readers)
+from support.reading_source import POLICY, ReadingSource, measured, with_most
 
 
 def test_nothing_is_decided_before_the_load_is_known() -> None:
-    source = Source()
+    source = ReadingSource()
     source.decide(source.sample())
 
     assert (source.reason, source.readers) == (Reason.MEASURING, 2)
 
 
 def test_a_backlog_teaches_the_capacity_and_the_number_of_readers_follows() -> None:
-    source = Source(readers=2).run(60, 450)
+    source = ReadingSource(readers=2).run(60, 450)
 
     assert Reason.SCALED_UP in source.reasons
     assert source.readers == 6, "450 / (100 x 0.8) is 5.6, and 12 splits spread evenly over 6"
@@ -174,7 +73,7 @@ def test_a_number_that_someone_else_sets_stays_for_the_delay() -> None:
 
 
 def test_an_idle_reader_is_not_said_to_process_nothing() -> None:
-    source = Source(readers=1).run(60, 0)
+    source = ReadingSource(readers=1).run(60, 0)
 
     assert source.message == (
         "0 records/s arrive, and what one reader can process is unknown: 1 reader suffices"
@@ -182,7 +81,7 @@ def test_an_idle_reader_is_not_said_to_process_nothing() -> None:
 
 
 def test_readers_that_wait_for_their_executors_do_not_count_as_reading() -> None:
-    source = Source(readers=2).run(20, 450)
+    source = ReadingSource(readers=2).run(20, 450)
     source.decide(source.sample(readers=2))
     source.readers = 6
     source.now += 10
@@ -192,11 +91,11 @@ def test_readers_that_wait_for_their_executors_do_not_count_as_reading() -> None
 
 
 def test_readers_without_load_become_the_fewest() -> None:
-    assert Source(readers=6).run(400, 0).readers == 1
+    assert ReadingSource(readers=6).run(400, 0).readers == 1
 
 
 def test_an_unknown_capacity_is_found_out_one_step_at_a_time() -> None:
-    source = Source(readers=8, splits=8).run(320, 100)
+    source = ReadingSource(readers=8, splits=8).run(320, 100)
 
     assert source.readers == 6
     assert Reason.PROBING in source.reasons
@@ -227,8 +126,8 @@ def test_a_hot_split_takes_no_reader_away(readers: int) -> None:
 
 def test_readers_that_share_splits_have_no_hot_split() -> None:
     policy = replace(POLICY, shares_splits=True)
-    source = Source(policy=policy)
-    for number in range(4):
+    source = ReadingSource(policy=policy)
+    for number in range(5):
         source.now = 1000.0 + 10 * number
         one = {"positions": {("c", "t", 0): 2000 * number}, "owners": {("c", "t", 0): 0}}
         source.decide(source.sample(unread=4000 + 1000 * number, **one))
@@ -258,8 +157,9 @@ def test_an_assigner_that_follows_the_load_needs_no_further_readers_for_that() -
 
 
 def test_readers_that_wait_for_the_sink_do_not_become_more_and_more() -> None:
-    source = Source(readers=2, limit=200).run(120, 400)
+    source = ReadingSource(readers=2, limit=200, splits=48, policy=with_most(48)).run(120, 400)
     highest = source.readers
+    assert highest < 12, "there is room for more"
     source.run(300, 400)
 
     assert source.reason is Reason.DOWNSTREAM_LIMIT
@@ -275,7 +175,7 @@ def test_readers_that_wait_for_the_sink_do_not_become_more_and_more() -> None:
     ],
 )
 def test_measured_times_tell_the_source_from_what_follows_it(in_source: float, words: str) -> None:
-    source = Source(readers=2, limit=200, in_source=in_source).run(420, 400)
+    source = ReadingSource(readers=2, limit=200, in_source=in_source).run(420, 400)
 
     assert source.reason is Reason.DOWNSTREAM_LIMIT
     assert re.search(words, source.message)
@@ -283,9 +183,9 @@ def test_measured_times_tell_the_source_from_what_follows_it(in_source: float, w
 
 def test_falling_times_are_ignored() -> None:
     """A reader that is gone takes its time along."""
-    source = Source(in_source=0.5)
+    source = ReadingSource()
     source.now += 10
-    source.decide(source.sample())
+    source.decide(source.sample(busy=BusyTime(500, 500)))
     source.now += 10
     source.decide(source.sample(busy=BusyTime(1, 1)))
 
@@ -295,7 +195,7 @@ def test_falling_times_are_ignored() -> None:
 
 
 def test_a_need_for_more_than_the_maximum_is_reported() -> None:
-    source = Source(policy=replace(POLICY, max_readers=3)).run(120, 900)
+    source = ReadingSource(policy=replace(POLICY, max_readers=3)).run(120, 900)
 
     assert (source.readers, source.reason) == (3, Reason.AT_MAXIMUM)
     assert not source.verdicts[-1].is_able
@@ -367,7 +267,7 @@ def test_incomparable_samples_start_a_new_measurement(changes: dict[str, Any]) -
 
 def test_memory_is_bounded_whatever_the_interval_between_reports() -> None:
     for step in (0.5, 2.0, 10.0, 45.0):
-        source = Source()
+        source = ReadingSource()
         for number in range(400):
             source.now = 1000.0 + step * number
             source.decide(source.sample(unread=0))
@@ -404,14 +304,14 @@ def test_what_a_driver_has_seen_is_as_old_as_it_says(looked: float | None, at: f
     assert sample.at == at
 
 
-def behind(source: Source, records: float) -> Source:
+def behind(source: ReadingSource, records: float) -> ReadingSource:
     """So much of each split is unread, and has been for long."""
     source.backlog = dict.fromkeys(source.backlog, records)
     source.memory = replace(source.memory, samples=(), ends=())
     return source
 
 
-def held_back(source: Source, seconds: int, *, rate: float) -> Source:
+def held_back(source: ReadingSource, seconds: int, *, rate: float) -> ReadingSource:
     """An alignment admits so many records per second, and readers have read them in no time."""
     for _ in range(seconds // 10):
         source.now += 10
@@ -424,7 +324,7 @@ def held_back(source: Source, seconds: int, *, rate: float) -> Source:
 
 def test_an_alignment_that_holds_records_back_adds_and_takes_away_no_readers() -> None:
     """They look slow under a backlog, or idle: neither says what they can process."""
-    source = behind(Source(readers=4), 100_000.0)
+    source = behind(ReadingSource(readers=4), 100_000.0)
 
     held_back(source, 1200, rate=200)
 

@@ -102,3 +102,15 @@ def test_reports_that_are_seen_late_are_no_jump() -> None:
         memory = memory.observed(sample(5.0 * number), now=5.0 * number + late)
 
     assert len(memory.samples) > 1
+
+
+def test_time_passes_while_all_that_is_unread_is_held_back() -> None:
+    """No micro-batch runs: nothing may be read."""
+    memory = AutoscalerMemory()
+    for number in range(3):
+        held = Sample(
+            at=5.0 * number, readers=2, unread=7, admitted=0, positions={SPLIT: 1}, owners={}
+        )
+        memory = memory.observed(held, now=5.0 * number)
+
+    assert len(memory.samples) == 3

@@ -28,6 +28,10 @@ def condition(story: Story) -> dict[str, str]:
     return next((c for c in story.status.get("conditions", []) if c["type"] == "Autoscaling"), {})
 
 
+def reason(story: Story) -> str:
+    return condition(story).get("reason", "")
+
+
 def parallelism(story: Story) -> int:
     return int(story.server.find(BALANCED_SOURCE, NAMESPACE, "orders")["spec"]["parallelism"])
 
@@ -46,6 +50,24 @@ def test_a_backlog_adds_readers_live_and_says_why() -> None:
         events = [e for e in story.server.select(EVENT, NAMESPACE) if e["reason"] == "ScaledUp"]
         assert [e["type"] for e in events] == ["Normal"]
         assert "2 readers are too few" in events[0]["message"]
+
+    played(play)
+
+
+def test_a_restarted_operator_knows_the_capacity_that_its_predecessor_has_measured() -> None:
+    async def play(story: Story) -> None:
+        await begin(story)
+        await loaded(story, lambda: parallelism(story) > 2, arrival=300, capacity=100)
+        await story.until(
+            lambda: "capacityPerReader" in story.status["autoscaling"], "the capacity"
+        )
+        await story.operators.pop().stop()
+        story.start_operator()
+        await loaded(story, lambda: reason(story) == "Measuring", arrival=150, capacity=100)
+
+        await loaded(story, lambda: reason(story) != "Measuring", arrival=150, capacity=100)
+
+        assert 90 <= story.status["autoscaling"]["capacityPerReader"] <= 110
 
     played(play)
 

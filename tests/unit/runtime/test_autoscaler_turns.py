@@ -33,7 +33,9 @@ class Scene:
         source: what is read; topics of Kafka if None.
     """
 
-    def __init__(self, source: Source[Any, Any] | None = None) -> None:
+    def __init__(
+        self, source: Source[Any, Any] | None = None, *, capacity: float | None = None
+    ) -> None:
         self.source = source
         self.scaled: list[tuple[int, int]] = []
         self.posted: list[tuple[str, bool]] = []
@@ -41,7 +43,7 @@ class Scene:
         self._position, self._sequence = 0, 0
         self._report: HostReport | None = None
         api: Any = self
-        self.autoscaler = Autoscaler(api, identity(), api)
+        self.autoscaler = Autoscaler(api, identity(), api, capacity=capacity)
 
     async def scale(self, *_: Any, before: int, after: int) -> None:
         if self.error is not None:
@@ -74,11 +76,11 @@ class Scene:
         *,
         bounds: Mapping[str, int] | None = BOUNDS,
         is_held: bool = False,
+        **changes: Any,
     ) -> str:
         """Take a turn; return the reason of the decision."""
-        spec = make_spec(
-            parallelism=parallelism, **({} if bounds is None else {"autoscaling": bounds})
-        )
+        asked = {} if bounds is None else {"autoscaling": bounds}
+        spec = make_spec(parallelism=parallelism, **asked, **changes)
         desired = Desired(spec=spec, source=self.source or source_of(spec, None))
         await self.autoscaler.turn(desired, self._report, is_held=is_held)
         return self.reason
@@ -330,5 +332,65 @@ def test_reports_of_many_splits_are_sampled_less_often(
         await asyncio.sleep(0.5)
         scene.report(lag=None)
         assert await scene.turn() == Reason.LAG_UNKNOWN
+
+    virtual_time.run(play())
+
+
+def test_what_is_measured_while_a_change_is_refused_counts_when_the_refusal_ends() -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.error = RefusedError("forbidden", status=403)
+        for second in range(30):
+            await asyncio.sleep(1)
+            scene.report(lag=20_000 + second * 400)
+            await scene.turn()
+        assert scene.reason == Reason.SCALING_REFUSED
+        memory = scene.autoscaler._memory
+        assert memory.samples[-1].at == pytest.approx(virtual_time.clock())
+        assert memory.capacity is not None
+        assert (memory.moves, memory.attempt) == ((), None), "nothing has changed"
+
+        for _ in range(40):
+            await asyncio.sleep(1)
+            scene.report(lag=0, rate=20)
+            await scene.turn()
+        scene.error = None
+        await scene.turn()
+        assert scene.scaled == [], "the readers suffice by now"
+
+    virtual_time.run(play())
+
+
+def test_an_operator_begins_with_the_capacity_that_the_one_before_it_has_measured() -> None:
+    async def play() -> None:
+        scene = Scene(capacity=500.0)
+        await scene.read(10)
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert (verdict.reason, verdict.capacity) == (Reason.WITHIN_TARGET, 500.0)
+        assert await scene.turn(is_held=True) == ""
+        await scene.read(10)
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert verdict.capacity is None, "a pause is a new beginning"
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("parallelism", [2, 50])
+def test_readers_that_would_get_no_splits_are_not_added(parallelism: int) -> None:
+    async def play() -> None:
+        scene, manual = Scene(), {"rebalance": {"mode": "Manual"}}
+        for second in range(30):
+            await asyncio.sleep(1)
+            scene.report(lag=20_000 + second * 400)
+            await scene.turn(parallelism, assignment=manual)
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert (verdict.reason, verdict.is_able) == (Reason.REBALANCE_MANUAL, False)
+        assert scene.scaled == []
+        assert scene.posted == [(Reason.REBALANCE_MANUAL, True)]
+
+        assert await scene.turn(2) == Reason.SCALED_UP
 
     virtual_time.run(play())

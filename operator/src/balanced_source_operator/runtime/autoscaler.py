@@ -16,10 +16,12 @@ from balanced_source_operator.controller.autoscaling import (
     Rivalry,
     Sample,
     Verdict,
-    decide,
+    carried_out,
     observe,
+    weigh,
     words,
 )
+from balanced_source_operator.controller.autoscaling.memory import Capacity
 from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.liveness import ALIVE
@@ -48,13 +50,28 @@ class Autoscaler:
 
     The decision is written to `spec.parallelism` through the scale subresource, as every autoscaler
     does it: users see it, `kubectl scale` still works, and a restarted operator finds it.
+
+    Args:
+        api: the API server.
+        source: whose number of readers it is.
+        events: where events are posted.
+        capacity: records per second of one reader, as an operator before this one has measured it;
+            None if it is unknown.
     """
 
-    def __init__(self, api: KubernetesApi, source: Identity, events: EventRecorder) -> None:
+    def __init__(
+        self,
+        api: KubernetesApi,
+        source: Identity,
+        events: EventRecorder,
+        *,
+        capacity: float | None = None,
+    ) -> None:
         self._api = api
         self._source = source
         self._events = events
         self._memory = AutoscalerMemory()
+        self._former_capacity = capacity
         self._decided_from: tuple[Policy, int, bool, Sample | None] | None = None
         self._seen: tuple[int, float] | None = None
         self._since = time.monotonic()
@@ -90,11 +107,10 @@ class Autoscaler:
         policy = policy_of(desired.spec) if desired is not None else None
         # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_held:
-            self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
-            self._decided_from, self._refused, self._seen = None, None, None
-            self._failing_since = None
+            self._forget()
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
+        self._begin(now)
         was_fight = self._is_fight
         self._is_fight = self._rivalry.is_fight(policy, now)
         memory = self._observed(policy, desired.source, report, now)
@@ -103,15 +119,22 @@ class Autoscaler:
         if self._is_decided(decided_from):
             self._memory = replace(memory, verdict=self._memory.verdict)
             return
-        before, after = self._memory.verdict, decide(policy, memory, wanted=wanted, now=now)
+        before, after = self._memory.verdict, weigh(policy, memory, wanted=wanted, now=now)
         # "Measuring" would promise an end: while no lag is reported, there is nothing to measure.
-        if newest is None and after.verdict is not None and after.verdict.readers == wanted:
+        if policy.is_manual:
+            verdict = _undecided(wanted, Reason.REBALANCE_MANUAL, words.manual(wanted))
+            after = replace(after, verdict=verdict)
+        elif newest is None and after.verdict is not None and after.verdict.readers == wanted:
             unknown = (
                 (Reason.LAG_UNKNOWN, words.unknown(wanted))
                 if self._is_measurable
                 else (Reason.NOT_MEASURABLE, words.not_measurable(wanted, desired.source.kind))
             )
             after = replace(after, verdict=_undecided(wanted, *unknown))
+        # Measured is measured, also if the decision cannot be carried out.
+        self._memory = replace(
+            after, verdict=before, attempt=memory.attempt, ceiling=memory.ceiling
+        )
         await self._carry_out(after, wanted)
         # A refusal passes when someone grants the right, so it is tried again without a new
         # report.
@@ -122,6 +145,18 @@ class Autoscaler:
             await self._announce(before, self.verdict)
         elif not was_fight and (fight := self.verdict) is not None:
             await self._events.post(fight.reason, fight.message, warning=True)
+
+    def _forget(self) -> None:
+        self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
+        self._decided_from, self._refused, self._seen = None, None, None
+        self._failing_since = None
+
+    def _begin(self, now: float) -> None:
+        """Begin with the capacity that the operator before this one has measured, once."""
+        rate, self._former_capacity = self._former_capacity, None
+        if rate is not None:
+            capacity = Capacity(rate=rate, at=now, is_measured=True)
+            self._memory = replace(self._memory, capacity=capacity)
 
     def _is_decided(self, decided_from: tuple[Policy, int, bool, Sample | None]) -> bool:
         """Whether the newest decision was taken from the same things.
@@ -189,7 +224,8 @@ class Autoscaler:
             self._rivalry = self._rivalry.wrote(
                 time.monotonic(), before=wanted, after=verdict.readers
             )
-        self._memory, self._refused = memory, None
+        self._memory = carried_out(memory, wanted=wanted, now=now)
+        self._refused = None
 
     async def _announce(self, before: Verdict | None, after: Verdict | None) -> None:
         """Post events for changes of the number of readers, and warn if autoscaling cannot help."""
@@ -208,6 +244,7 @@ _CHANGES = (
     Reason.SCALED_UP,
     Reason.SCALED_DOWN,
     Reason.PROBING,
+    Reason.DOWNSTREAM_LIMIT,
     Reason.SPLITS_UNEVEN,
     Reason.WITHIN_BOUNDS,
 )

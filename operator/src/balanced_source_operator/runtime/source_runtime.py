@@ -21,6 +21,7 @@ from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import discovery_errors
 from balanced_source_operator.controller.application_facts import ApplicationState, name_of
+from balanced_source_operator.controller.autoscaling.settings import stored_capacity
 from balanced_source_operator.controller.conditions import WAITS_FOR_READERS, status_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.facts import Facts
@@ -101,7 +102,9 @@ class SourceRuntime:
             environment, source, self._observed, self._events, self._problems, wake=self._wake.set
         )
         self._trials = Trials(environment, source, self._observed, self._problems)
-        self._autoscaler = Autoscaler(environment.api, source, self._events)
+        self._autoscaler = Autoscaler(
+            environment.api, source, self._events, capacity=stored_capacity(self._observed.body)
+        )
         self._status = StatusWriter(
             environment.api, source, self._events, instance=environment.settings.instance
         )

@@ -6,10 +6,8 @@ The one source of the CRD, of defaults and of validation.
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Field, ValidationError
 
-from balanced_source.api import RebalanceMode
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.contract.base import Model, rule, with_rules
 from balanced_source_operator.contract.errors import in_words
@@ -50,11 +48,6 @@ NO_BLUE_GREEN: Final = (
     " reads: use Recreate"
 )
 
-_NO_MANUAL: Final = (
-    "autoscaling cannot be used with assignment.rebalance.mode Manual, which gives added readers no"
-    " splits: use OnRescale or Drift"
-)
-
 
 class BalancedSourceSpec(Model):
     """The desired state of a source."""
@@ -74,9 +67,6 @@ class BalancedSourceSpec(Model):
                 rule(text, f"pipeline.columns {NO_COLUMNS}")
                 for kind, half in BRANCHES.items()
                 for text in half.columns_rules(kind)
-            ),
-            rule(
-                "!has(self.autoscaling) || self.assignment.rebalance.mode != 'Manual'", _NO_MANUAL
             ),
         )
     )
@@ -108,12 +98,6 @@ class BalancedSourceSpec(Model):
     suspend: bool = False
     """Stops the application and keeps all positions. When it is set back to false, reading
     continues from there."""
-
-    @model_validator(mode="after")
-    def _can_be_autoscaled(self) -> "BalancedSourceSpec":
-        if self.autoscaling is not None and self.assignment.rebalance.mode is RebalanceMode.MANUAL:
-            raise PydanticCustomError("autoscaling_manual", _NO_MANUAL)
-        return self
 
 
 def parse_spec(raw: Any) -> BalancedSourceSpec:

@@ -101,10 +101,11 @@ class AutoscalingStatus(Model):
     unknown."""
 
     arrival_rate: int | None = None
-    """Records per second that arrive; absent while unknown."""
+    """Records per second that arrive; absent while unknown, or while there is less than one."""
 
     capacity_per_reader: int | None = None
-    """Records per second that one reader can process; absent until readers have had a backlog."""
+    """Records per second that one reader can process; absent while unknown, or if it is less than
+    one. It is known when readers have had a backlog."""
 
 
 class Status(Model):

@@ -9,7 +9,7 @@ true processing rate). A rescale costs no restart here, so no restart time is pa
 and the decision is taken in seconds.
 """
 
-from balanced_source_operator.controller.autoscaling.decision import decide
+from balanced_source_operator.controller.autoscaling.decision import carried_out, decide, weigh
 from balanced_source_operator.controller.autoscaling.learning import observe
 from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
@@ -17,4 +17,14 @@ from balanced_source_operator.controller.autoscaling.rivalry import Rivalry
 from balanced_source_operator.controller.autoscaling.samples import Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
-__all__ = ["AutoscalerMemory", "Policy", "Rivalry", "Sample", "Verdict", "decide", "observe"]
+__all__ = [
+    "AutoscalerMemory",
+    "Policy",
+    "Rivalry",
+    "Sample",
+    "Verdict",
+    "carried_out",
+    "decide",
+    "observe",
+    "weigh",
+]

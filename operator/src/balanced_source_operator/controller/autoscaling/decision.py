@@ -6,15 +6,19 @@ from typing import Final
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
 from balanced_source_operator.controller.autoscaling.memory import (
+    EXPIRES,
     AutoscalerMemory,
+    Ceiling,
     Increase,
 )
 from balanced_source_operator.controller.autoscaling.needs import (
     Load,
     beside_hot_split,
+    carrying,
     load_of,
     most_useful,
     needed,
+    next_step,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
@@ -23,7 +27,14 @@ TOLERANCE: Final = 0.1
 """Share by which the target may be exceeded before there are more readers."""
 
 PROBE: Final = 4
-"""One reader in so many is taken away to find out whether fewer suffice."""
+"""One reader in so many is taken away, or added, to find out what that changes."""
+
+GROWN: Final = 1.5
+"""Arrival rate, as a multiple of that at an increase, at which there are more readers although it
+is not known yet whether that one has helped."""
+
+LASTING: Final = 20.0
+"""Seconds for which a backlog must stay as it is to be called the usual one."""
 
 _LIMITS: Final = (Reason.AT_MAXIMUM, Reason.DOWNSTREAM_LIMIT, Reason.HOT_SPLIT)
 """Reasons of decisions that cannot do what a load asks for."""
@@ -43,11 +54,39 @@ class _Situation:
     policy: Policy
     memory: AutoscalerMemory
     load: Load
-    capacity: float
-    is_measured: bool
     wanted: int
     adopted: int
     now: float
+
+    @property
+    def capacity(self) -> float:
+        """What one reader can process, as far as it is known."""
+        known = self.memory.capacity
+        return known.rate if known is not None else 0.0
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether `capacity` is more than a lower bound."""
+        return self.memory.capacity is not None and self.memory.capacity.is_measured
+
+    @property
+    def is_keeping_up(self) -> bool:
+        """Whether readers read what arrives, although much is unread all the time."""
+        steady = self.memory.steady
+        is_long = steady is not None and steady.seconds >= LASTING
+        if steady is None or not is_long or self.load.behind > self.policy.max_lag:
+            return False
+        return not (steady.is_changing or steady.is_growing) and self.adopted == self.wanted
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it is not known yet if the last increase has helped."""
+        attempt = self.memory.attempt
+        return (
+            attempt is not None
+            and self.memory.is_awaiting(self.wanted)
+            and self.load.arrival <= GROWN * attempt.arrival
+        )
 
     @property
     def utilization(self) -> float | None:
@@ -57,8 +96,7 @@ class _Situation:
         """
         if not self.is_measured or not self.capacity:
             return None
-        arriving = replace(self.load, demand=self.load.arrival)
-        return arriving.of_busiest(self.adopted) / self.capacity
+        return self.load.without_backlog.of_busiest(self.adopted) / self.capacity
 
     @property
     def shown_capacity(self) -> float | None:
@@ -70,10 +108,44 @@ class _Situation:
         limit = self.capacity * self.policy.target_utilization * (1 + TOLERANCE)
         return self.is_measured and self.load.of_busiest(self.wanted) > limit
 
+    def with_newest_share(self) -> "_Situation":
+        """Return the situation with a share of the hottest split that a change has not hidden."""
+        recent = self.memory.recent_reading
+        if recent is None or not recent.rate:
+            return self
+        share = max(self.load.hottest, recent.hottest / recent.rate)
+        return replace(self, load=replace(self.load, hottest=share))
+
+    def attempt(self) -> Increase | None:
+        """Return what an increase that begins now is judged by."""
+        recent = self.memory.recent_reading
+        if recent is None:
+            return self.memory.attempt
+        readers = min(recent.readers, self.wanted)
+        return Increase(
+            readers=readers,
+            rate=recent.rate,
+            arrival=self.load.arrival,
+            unread=self.load.unread,
+        )
+
 
 def decide(
     policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float
 ) -> AutoscalerMemory:
+    """Return the memory with the newest verdict, once that is carried out; see `weigh`."""
+    return carried_out(weigh(policy, memory, wanted=wanted, now=now), wanted=wanted, now=now)
+
+
+def carried_out(memory: AutoscalerMemory, *, wanted: int, now: float) -> AutoscalerMemory:
+    """Return the memory after the number of readers has become that of the verdict."""
+    verdict = memory.verdict
+    if verdict is None or verdict.readers == wanted:
+        return memory
+    return memory.moved(now, is_increase=verdict.readers > wanted)
+
+
+def weigh(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float) -> AutoscalerMemory:
     """Return the memory with the newest verdict.
 
     `verdict.readers` is the number of readers that there should be.
@@ -89,21 +161,18 @@ def decide(
         verdict = Verdict(
             readers=bounded, reason=Reason.WITHIN_BOUNDS, message=words.bounds(policy, wanted)
         )
-        return _decided(memory, verdict, wanted, now)
+        return _decided(memory, verdict, now)
     # Someone else has changed the number: whether fewer suffice is seen from now on.
     if memory.verdict is not None and memory.verdict.readers != wanted:
-        memory = memory.disturbed(now)
+        memory = replace(memory.disturbed(now), attempt=None, ceiling=None)
     load = load_of(policy, memory)
     if load is None:
         verdict = Verdict(readers=wanted, reason=Reason.MEASURING, message=words.measuring())
-        return _decided(memory, verdict, wanted, now)
-    known = memory.capacity
+        return _decided(memory, verdict, now)
     situation = _Situation(
         policy=policy,
         memory=memory,
         load=load,
-        capacity=known.rate if known is not None else 0.0,
-        is_measured=known is not None and known.is_measured,
         wanted=wanted,
         adopted=memory.samples[-1].readers,
         now=now,
@@ -115,17 +184,18 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     need = needed(it.policy, it.load, it.capacity)
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
+    if it.load.has_backlog and it.memory.ceiling is not None and it.memory.ceiling.keeps_up:
+        return _keeping_up(it, it.memory.ceiling)
     if it.load.has_backlog:
         # Without a measured capacity no one knows whether fewer would do while there is a backlog.
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
         memory = memory.noting(it.now, it.wanted, delay=it.policy.patience)
-        return _verdict(
-            it,
-            memory,
-            it.wanted,
-            Reason.CATCHING_UP,
-            words.catching_up(it.load, it.wanted, it.adopted),
+        reason, message = (
+            (Reason.WITHIN_TARGET, words.keeping_up(it.load, it.wanted))
+            if it.is_keeping_up
+            else (Reason.CATCHING_UP, words.catching_up(it.load, it.wanted, it.adopted))
         )
+        return _verdict(it, memory, it.wanted, reason, message)
     fewest = it.wanted if need is None else min(need, it.wanted)
     memory = it.memory.noting(it.now, fewest, delay=it.policy.patience)
     memory = replace(memory, attempt=None)
@@ -144,56 +214,105 @@ def _held_back(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
 def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.patience)
-    # The last increase brought nothing, so the readers are not what limits the source.
-    if it.now < it.memory.blocked_until:
-        recent = it.memory.recent_reading
-        message = words.downstream(it.wanted, None if recent is None else recent.in_source)
-        return _verdict(it, memory, it.wanted, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
+    ceiling = memory.ceiling
+    if ceiling is not None and it.wanted >= ceiling.readers:
+        return _at_ceiling(it, memory, ceiling)
     if need is None:
         return _limited(it, memory)
-    recent = it.memory.recent_reading
-    attempt = (
-        Increase(readers=it.wanted, rate=recent.rate)
-        if recent is not None and it.load.has_backlog
-        else None
-    )
+    if it.is_pending:
+        return _awaited(it, memory)
+    memory = replace(memory, attempt=it.attempt())
     balanced = it.load.demand / (it.capacity * it.policy.target_utilization)
     if it.load.is_uneven and balanced <= it.wanted:
         return _verdict(
             it, memory, need, Reason.SPLITS_UNEVEN, words.uneven(it.load, it.wanted, need)
         )
     message = words.more(it.load, it.capacity, it.wanted, need)
-    return _verdict(it, replace(memory, attempt=attempt), need, Reason.SCALED_UP, message)
+    return _verdict(it, memory, need, Reason.SCALED_UP, message)
+
+
+def _awaited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
+    """More readers were added a short time ago: first it has to show whether that helps."""
+    message = (
+        words.catching_up(it.load, it.wanted, it.adopted)
+        if it.load.has_backlog
+        else words.awaited(it.load, it.shown_capacity, it.wanted)
+    )
+    return _verdict(it, memory, it.wanted, Reason.CATCHING_UP, message)
+
+
+def _at_ceiling(it: _Situation, memory: AutoscalerMemory, ceiling: Ceiling) -> AutoscalerMemory:
+    """The last increase brought nothing, so the readers are not what limits the source.
+
+    Now and then one more increase finds out whether it is still so.
+    """
+    readers, recent = it.wanted, memory.recent_reading
+    if not it.is_pending and it.now >= ceiling.retry_at:
+        readers = next_step(it.policy, it.load, it.wanted, PROBE)
+    if readers > it.wanted:
+        tried = replace(ceiling, retry_at=it.now + EXPIRES)
+        memory = replace(memory, attempt=it.attempt(), ceiling=tried)
+    message = words.downstream(ceiling.readers, None if recent is None else recent.in_source)
+    return _verdict(it, memory, readers, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
+
+
+def _keeping_up(it: _Situation, ceiling: Ceiling) -> AutoscalerMemory:
+    """More readers changed nothing, and what arrives is read: the former number suffices, too."""
+    memory = it.memory.disturbed(it.now)
+    readers = min(it.wanted, ceiling.readers) if memory.may_reverse(it.now) else it.wanted
+    message = words.keeping_up(it.load, readers, is_tried=True)
+    if it.load.behind > it.policy.max_lag:
+        return _verdict(it, memory, readers, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
+    reason = Reason.SCALED_DOWN if readers < it.wanted else Reason.WITHIN_TARGET
+    return _verdict(it, memory, readers, reason, message)
 
 
 def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
-    """Not even the most readers would do.
-
-    A split that only one reader can read needs no further readers.
-    """
-    if it.load.is_uneven:
-        readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
-        if it.load.hottest * it.load.arrival <= it.capacity:
-            return _verdict(
-                it, memory, readers, Reason.CATCHING_UP, words.one_is_catching_up(it.load)
-            )
-        return _verdict(
-            it,
-            memory,
-            readers,
-            Reason.HOT_SPLIT,
-            words.hot_split(it.load, it.capacity),
-            is_able=False,
-        )
+    """Not even the most readers would do at the target."""
+    if it.load.is_uneven and (found := _beside_hot(it, memory)) is not None:
+        return found
     most = max(it.wanted, most_useful(it.policy, it.load))
-    return _verdict(
-        it,
-        memory,
-        most,
-        Reason.AT_MAXIMUM,
-        words.at_maximum(it.load, it.capacity, most, it.policy.max_readers),
-        is_able=False,
+    readers = it.wanted if it.is_pending else most
+    if readers > it.wanted:
+        memory = replace(memory, attempt=it.attempt())
+    # Whether the maximum is the limit shows when there are as many readers as that.
+    is_certain = readers == most == it.wanted and not it.is_pending
+    message = words.at_maximum(
+        it.load, it.capacity, most, it.policy.max_readers, is_certain=is_certain
     )
+    return _verdict(it, memory, readers, Reason.AT_MAXIMUM, message, is_able=False)
+
+
+def _beside_hot(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory | None:
+    """One split stands out, which needs a reader that has little else to do.
+
+    Returns None if the most readers are too few for that.
+    """
+    it = it.with_newest_share()
+    readers = max(it.wanted, beside_hot_split(it.policy, it.load, it.capacity))
+    if it.load.hottest * it.load.arrival > it.capacity:
+        message = words.hot_split(it.load, it.capacity)
+        return _verdict(it, memory, readers, Reason.HOT_SPLIT, message, is_able=False)
+    enough = carrying(it.policy, it.load, it.capacity)
+    if enough is None:
+        return None
+    readers = it.wanted if it.is_pending else max(readers, enough)
+    if readers > it.wanted:
+        memory = replace(memory, attempt=it.attempt())
+    reason, message = _of_hot(it, readers)
+    return _verdict(it, memory, readers, reason, message)
+
+
+def _of_hot(it: _Situation, readers: int) -> tuple[Reason, str]:
+    """Return what is so while one reader can carry the split that stands out."""
+    is_behind = it.load.without_backlog.of_busiest(it.adopted) > it.capacity
+    if it.load.is_countable and (readers > it.wanted or is_behind):
+        return Reason.SPLITS_UNEVEN, words.uneven(it.load, it.adopted, readers)
+    if readers > it.wanted:
+        return Reason.SCALED_UP, words.more(it.load, it.capacity, it.wanted, readers)
+    if it.load.has_backlog:
+        return Reason.CATCHING_UP, words.one_is_catching_up(it.load)
+    return Reason.WITHIN_TARGET, words.one_suffices(it.load, it.capacity)
 
 
 def _fewer(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
@@ -254,7 +373,7 @@ def _verdict(
         memory = replace(memory, limited=(it.now, it.policy))
     elif (before := memory.verdict) is not None and _is_still_limited(it, before, verdict):
         verdict = replace(verdict, reason=before.reason, message=before.message, is_able=False)
-    return _decided(memory, verdict, it.wanted, it.now)
+    return _decided(memory, verdict, it.now)
 
 
 def _is_still_limited(it: _Situation, before: Verdict, verdict: Verdict) -> bool:
@@ -271,10 +390,8 @@ def _is_still_limited(it: _Situation, before: Verdict, verdict: Verdict) -> bool
     return is_near and is_recent and before.readers == verdict.readers
 
 
-def _decided(
-    memory: AutoscalerMemory, verdict: Verdict, wanted: int, now: float
-) -> AutoscalerMemory:
-    """Keep the sentence of an unchanged decision for a while, and remember a change."""
+def _decided(memory: AutoscalerMemory, verdict: Verdict, now: float) -> AutoscalerMemory:
+    """Keep the sentence of an unchanged decision for a while."""
     before = memory.verdict
     # The numbers in a sentence change with each report, and each change would be a write.
     if before is not None and _is_kept(before, verdict, now):
@@ -286,9 +403,7 @@ def _decided(
         )
     else:
         verdict = replace(verdict, decided_at=now)
-    if verdict.readers == wanted:
-        return replace(memory, verdict=verdict)
-    return replace(memory.moved(now, is_increase=verdict.readers > wanted), verdict=verdict)
+    return replace(memory, verdict=verdict)
 
 
 def _is_kept(before: Verdict, verdict: Verdict, now: float) -> bool:

@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Final
 
 from balanced_source_operator.controller.autoscaling.memory import (
+    EXPIRES,
     RECENT,
     AutoscalerMemory,
     Capacity,
+    Ceiling,
     Increase,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
@@ -20,7 +22,20 @@ EVEN: Final = 1.5
 """Skew up to which readers count as evenly loaded."""
 
 BLOCKED: Final = 600.0
-"""Seconds for which no readers are added after an increase that did not help."""
+"""Seconds after an increase that did not help until one more is tried."""
+
+RISE: Final = 1.2
+"""Throughput, as a multiple of one that could not be raised, that shows that it now can."""
+
+NORMAL: Final = 2.5
+"""Micro-batches whose load may be unread although readers keep up: two, as none is as long as the
+one before."""
+
+RELIEF: Final = 0.6
+"""Share of the unread records that is left after an increase that has helped."""
+
+BEHIND: Final = 2.0
+"""Unread records, as a multiple of what readers kept up with, that show that they no longer do."""
 
 
 def observe(
@@ -30,20 +45,37 @@ def observe(
     after = memory.observed(sample, now=now)
     if after is memory:
         return memory
-    saturated = _saturated(policy, after)
-    if saturated is not None:
-        return _judged(policy, _confirmed(policy, after, saturated, now), saturated, now)
     steady = after.steady
+    after = _risen(_judged(policy, after, steady, now), steady)
+    saturated = _saturated(policy, after, steady)
+    # While a fixed cost is the limit, much is unread whatever readers can do.
+    if saturated is not None and not (after.ceiling is not None and after.ceiling.keeps_up):
+        return _confirmed(policy, after, saturated, now)
     if steady is None:
         return after
     known = after.capacity or Capacity(rate=0.0, at=now, is_measured=False)
     return replace(after, capacity=known.at_least(_per_reader(policy, steady), now))
 
 
-def _saturated(policy: Policy, memory: AutoscalerMemory) -> Interval | None:
-    """Return the longest time up to now in which readers never waited for records."""
-    found = (memory.steady, memory.recent_reading)
-    return next((i for i in found if i is not None and i.is_saturated(policy.normal_wait)), None)
+def _saturated(
+    policy: Policy, memory: AutoscalerMemory, steady: Interval | None
+) -> Interval | None:
+    """Return the longest time up to now that shows what readers can do."""
+    found = (steady, memory.recent_reading)
+    return next((i for i in found if i is not None and _is_telling(policy, memory, i)), None)
+
+
+def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
+    """Whether readers never waited for records, and did what they could.
+
+    With a fixed cost of micro-batches, such as that of a commit, the load of one is unread at the
+    end of each, and that of two while one runs, whatever readers can do.
+    """
+    wait = policy.normal_wait
+    if not interval.is_saturated(wait):
+        return False
+    deep = max(wait, NORMAL * memory.batch(interval.seconds))
+    return interval.is_changing or interval.is_saturated(min(deep, max(wait, policy.max_lag)))
 
 
 def _confirmed(
@@ -51,6 +83,9 @@ def _confirmed(
 ) -> AutoscalerMemory:
     rate = _per_reader(policy, interval)
     known = memory.capacity or Capacity(rate=rate, at=now, is_measured=False)
+    # What a rescale costs passes, and would look as if more readers were needed.
+    if memory.is_awaiting(interval.readers) and known.is_measured and rate < known.rate:
+        return memory
     return replace(memory, capacity=known.confirmed(rate, now))
 
 
@@ -63,20 +98,46 @@ def _per_reader(policy: Policy, interval: Interval) -> float:
 
 
 def _judged(
-    policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float
+    policy: Policy, memory: AutoscalerMemory, steady: Interval | None, now: float
 ) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
-    # Judged only over a longer time: the first micro-batches after a rescale start workers.
-    if attempt is None or interval.readers <= attempt.readers or interval.seconds < 2 * RECENT:
+    if attempt is None or steady is None or steady.readers <= attempt.readers:
         return memory
+    # Judged only over a longer time: the first micro-batches after a rescale start workers.
+    if steady.seconds < 2 * RECENT:
+        return memory
+    memory = replace(memory, attempt=None)
+    if not steady.is_saturated(policy.normal_wait) or _has_helped(attempt, steady):
+        return replace(memory, ceiling=None)
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
-    is_even = policy.shares_splits or interval.skew <= EVEN
-    is_useless = is_even and interval.rate < attempt.rate * _least_gain(attempt, interval.readers)
-    return replace(
-        memory, attempt=None, blocked_until=now + BLOCKED if is_useless else memory.blocked_until
-    )
+    if not policy.shares_splits and steady.skew > EVEN:
+        return memory
+    if steady.is_growing:
+        pause = BLOCKED if memory.ceiling is None else EXPIRES
+        found = Ceiling(readers=steady.readers, rate=steady.rate, retry_at=now + pause)
+        return replace(memory, ceiling=found)
+    # What arrives is read, before as well as after: what seemed to be the capacity is less.
+    found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=steady.available)
+    known = memory.capacity
+    unsure = replace(known, is_measured=False) if known is not None else None
+    return replace(memory, ceiling=found, capacity=unsure)
+
+
+def _has_helped(attempt: Increase, steady: Interval) -> bool:
+    is_faster = steady.rate >= attempt.rate * _least_gain(attempt, steady.readers)
+    return is_faster or steady.available < RELIEF * attempt.unread
 
 
 def _least_gain(attempt: Increase, readers: int) -> float:
     return 1 + EXPECTED_GAIN * (readers / attempt.readers - 1)
+
+
+def _risen(memory: AutoscalerMemory, steady: Interval | None) -> AutoscalerMemory:
+    """Forget a limit that a larger throughput, or a larger backlog, disproves."""
+    ceiling = memory.ceiling
+    if ceiling is None or steady is None:
+        return memory
+    is_faster = steady.rate > RISE * ceiling.rate
+    is_behind = ceiling.unread is not None and steady.available > BEHIND * ceiling.unread
+    return replace(memory, ceiling=None) if is_faster or is_behind else memory

@@ -1,6 +1,6 @@
 """What the autoscaler remembers between two decisions.
 
-It is not stored: a restarted operator measures again.
+Not stored, except for the capacity that the status shows: a restarted operator begins with it.
 """
 
 from collections.abc import Iterator
@@ -66,15 +66,41 @@ class Capacity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Increase:
-    """The newest increase under a backlog: did it help?
+    """The newest increase: did it help?
 
     Attributes:
         readers: before it.
-        rate: of all readers before it.
+        rate: of all readers before it, in records per second.
+        arrival: records per second that arrived when it was decided.
+        unread: records that could be read then, and were not.
     """
 
     readers: int
     rate: float
+    arrival: float
+    unread: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ceiling:
+    """A throughput that an increase did not raise: something else than the readers is the limit.
+
+    Attributes:
+        readers: more of them do not help.
+        rate: of all readers, in records per second.
+        unread: records that were unread while these kept up with the load; None if they did not.
+        retry_at: when one more increase may find out whether it is still so.
+    """
+
+    readers: int
+    rate: float
+    unread: int | None = None
+    retry_at: float = float("inf")
+
+    @property
+    def keeps_up(self) -> bool:
+        """Whether readers kept up with the load: a fixed cost of micro-batches is the limit."""
+        return self.unread is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +120,7 @@ class AutoscalerMemory:
         moves: time → whether readers were added, for each change of their number in the last hour,
             and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
-        blocked_until: until when more readers are known not to help.
+        ceiling: see there; None if more readers may help.
         limited: when the autoscaler could not do what the load asked for, and by which policy; the
             newest such time.
         verdict: the newest decision.
@@ -108,7 +134,7 @@ class AutoscalerMemory:
     calm_since: float | None = None
     moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
-    blocked_until: float = -float("inf")
+    ceiling: Ceiling | None = None
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
@@ -142,13 +168,29 @@ class AutoscalerMemory:
     @property
     def steady(self) -> Interval | None:
         """The longest of these times in which owners were the same; None while it is too short."""
-        alike = list(takewhile(lambda s: s.owners == self.ends[-1].owners, reversed(self.ends)))
+        alike = list(takewhile(lambda s: s.is_of_same_readers(self.ends[-1]), reversed(self.ends)))
         return _between(alike[-1], self.ends[-1], RECENT) if alike else None
 
     @property
     def recent_reading(self) -> Interval | None:
         """The newest time for which it is known what was read; None while it is too short."""
         return _newest(self.ends, RECENT)
+
+    @property
+    def since_end(self) -> Interval | None:
+        """The time since the end of the newest micro-batch; None while it is too short."""
+        return _between(self.ends[-1], self.samples[-1], ARRIVAL) if self.ends else None
+
+    def batch(self, seconds: float) -> float:
+        """Return how long a micro-batch lasted in the last so many seconds up to an end.
+
+        At least as long as `ends` are apart: the ends of short ones are not kept.
+        """
+        return seconds / max(1, sum(0 < self.ends[-1].at - s.at <= seconds for s in self.ends))
+
+    def is_awaiting(self, readers: int) -> bool:
+        """Whether so many readers are more than before an increase that is not judged yet."""
+        return self.attempt is not None and readers > self.attempt.readers
 
     def recent(self, least: float) -> Interval | None:
         """Return the shortest time up to now that has at least so many seconds.

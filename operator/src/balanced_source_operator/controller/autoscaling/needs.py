@@ -1,7 +1,7 @@
 """How many readers a load needs, and what limits them if no number suffices."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from balanced_source.names import split_name
 from balanced_source_operator.controller.autoscaling.learning import EVEN
@@ -16,7 +16,7 @@ class Load:
     Attributes:
         arrival: what arrives.
         demand: what must be processed: what arrives, and a backlog that has become too old.
-        behind: seconds by which readers are behind: in which what is unread would arrive. Infinite
+        behind: seconds by which readers are behind: in which what is unread has arrived. Infinite
             if nothing arrives.
         unread: records that are not read yet, and may be.
         held_back: records that an alignment in event time does not let be read yet.
@@ -54,6 +54,11 @@ class Load:
         return max(mean, hottest + (math.ceil(self.splits / readers) - 1) * others)
 
     @property
+    def without_backlog(self) -> "Load":
+        """What arrives alone."""
+        return replace(self, demand=self.arrival)
+
+    @property
     def is_uneven(self) -> bool:
         """Whether the split that is read most stands out."""
         return not self.is_shared and self.hottest * self.splits > EVEN
@@ -66,8 +71,11 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
         return None
     # Nothing was read yet, or nothing arrives: then no split stands out.
     reading = memory.reading or recent
-    behind = _seconds(recent.available, recent.arrival)
-    normal = policy.normal_wait * recent.arrival
+    # While a load falls, what is unread came faster than what arrives now.
+    since = memory.since_end or recent
+    arrived = max(recent.arrival, reading.arrival, since.arrival)
+    behind = _seconds(recent.available, arrived)
+    normal = policy.normal_wait * arrived
     excess = max(0.0, recent.available - normal)
     return Load(
         arrival=recent.arrival,
@@ -101,6 +109,13 @@ def needed(policy: Policy, load: Load, capacity: float) -> int | None:
     )
 
 
+def carrying(policy: Policy, load: Load, capacity: float) -> int | None:
+    """Return the fewest readers that carry what arrives, at whatever utilization; None if none."""
+    arriving = load.without_backlog
+    allowed = range(policy.min_readers, policy.max_readers + 1)
+    return next((n for n in allowed if arriving.of_busiest(n) <= capacity), None)
+
+
 def most_useful(policy: Policy, load: Load) -> int:
     """Return the fewest readers whose busiest one has no more to do than with the most readers.
 
@@ -116,3 +131,13 @@ def beside_hot_split(policy: Policy, load: Load, capacity: float) -> int:
     """Return the fewest readers if one reads the hottest split and the others carry the rest."""
     rest = (1 - load.hottest) * load.arrival
     return policy.bounded(1 + math.ceil(rest / (capacity * policy.target_utilization)))
+
+
+def next_step(policy: Policy, load: Load, wanted: int, share: int) -> int:
+    """Return the fewest readers whose busiest one has less to do than with `wanted`.
+
+    One more reader of each `share`, at least; `wanted` if there is no such number.
+    """
+    first, busiest = wanted + max(1, wanted // share), load.of_busiest(wanted)
+    allowed = range(first, policy.max_readers + 1)
+    return next((n for n in allowed if 1.01 * load.of_busiest(n) <= busiest), wanted)

@@ -21,6 +21,8 @@ class Policy:
         trigger: seconds between the starts of two micro-batches.
         shares_splits: whether several readers may read ranges of one split.
         follows_load: whether the assigner weighs splits by their load instead of counting them.
+        is_manual: whether splits move only when the user asks for it, so that readers that are
+            added get none.
     """
 
     min_readers: int
@@ -31,6 +33,7 @@ class Policy:
     trigger: float = 0.0
     shares_splits: bool = False
     follows_load: bool = False
+    is_manual: bool = False
 
     @property
     def normal_wait(self) -> float:

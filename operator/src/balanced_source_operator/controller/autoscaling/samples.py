@@ -18,6 +18,13 @@ from balanced_source.host.reader_figures import BusyTime, busy_time
 OLDEST_LOOK: Final = 60.0
 """Seconds for which what a driver has seen is reported, at most: it looks every 10 seconds."""
 
+CHANGE: Final = 0.1
+"""Share of what was read by which a backlog must change to show what readers can do."""
+
+SWING: Final = 1.0
+"""Share by which a backlog swings whatever readers can do: no micro-batch lasts as long as the one
+before."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
@@ -78,9 +85,14 @@ class Sample:
         return self.unread if self.admitted is None else min(self.unread, self.admitted)
 
     def is_repeated(self, before: "Sample") -> bool:
-        """Whether a micro-batch was running at both samples, so that only the time differs."""
+        """Whether a micro-batch was running at both samples, so that only the time differs.
+
+        While all unread records are held back, none runs, and time passes without one.
+        """
         return (
-            self.unread > 0 and self.unread == before.unread and self.positions == before.positions
+            self.available > 0
+            and self.unread == before.unread
+            and self.positions == before.positions
         )
 
     def is_of_another_micro_batch(self, before: "Sample") -> bool:
@@ -89,6 +101,10 @@ class Sample:
         Positions move with the end of a micro-batch, and owners change there.
         """
         return self.positions != before.positions or self.owners != before.owners
+
+    def is_of_same_readers(self, other: "Sample") -> bool:
+        """Whether splits had the same owners at another sample, of as many readers."""
+        return self.readers == other.readers and self.owners == other.owners
 
     def continues(self, before: "Sample") -> bool:
         """Whether the time since an earlier sample can be measured.
@@ -152,6 +168,22 @@ class Interval:
         )
 
     @property
+    def is_growing(self) -> bool:
+        """Whether clearly more is unread at the end: readers do not keep up."""
+        return self.available - self.available_before > CHANGE * self.rate * self.seconds
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether the backlog clearly grows or is worked off.
+
+        Otherwise readers may keep up: where micro-batches have a fixed cost, such as that of a
+        commit, something is always unread.
+        """
+        before, after = self.available_before, self.available
+        least = CHANGE * self.rate * self.seconds + SWING * min(before, after)
+        return abs(after - before) > least
+
+    @property
     def skew(self) -> float:
         """Rate of the busiest reader over the mean."""
         return self.busiest * self.readers / self.rate if self.rate else 1.0
@@ -180,7 +212,7 @@ def between(before: Sample, after: Sample) -> Interval:
         busiest=max(per_reader.values(), default=0) / seconds,
         hottest=read.get(hottest, 0) / seconds,
         hottest_split=hottest,
-        is_steady=before.readers == after.readers and before.owners == after.owners,
+        is_steady=before.is_of_same_readers(after),
         in_source=_in_source(before.busy, after.busy),
     )
 

@@ -3,6 +3,10 @@
 Its policy, and what the status says of its decisions.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
+from balanced_source.api import RebalanceMode
 from balanced_source.durations import seconds
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
@@ -28,7 +32,19 @@ def policy_of(spec: BalancedSourceSpec) -> Policy | None:
         trigger=seconds(trigger) if trigger is not None else UNKNOWN_TRIGGER,
         shares_splits=pipeline is not None and pipeline.max_records_per_reader is not None,
         follows_load=spec.assignment.strategy is Strategy.LOAD_AWARE,
+        is_manual=spec.assignment.rebalance.mode is RebalanceMode.MANUAL,
     )
+
+
+def stored_capacity(body: Mapping[str, Any]) -> float | None:
+    """Return the capacity of a reader that the status of a resource shows; None if it shows none.
+
+    Only what was measured is shown.
+    """
+    status = body.get("status")
+    shown = status.get("autoscaling") if isinstance(status, Mapping) else None
+    found = shown.get("capacityPerReader") if isinstance(shown, Mapping) else None
+    return float(found) if type(found) is int and found > 0 else None
 
 
 def autoscaling_status(verdict: Verdict | None) -> AutoscalingStatus | None:
@@ -38,11 +54,16 @@ def autoscaling_status(verdict: Verdict | None) -> AutoscalingStatus | None:
     return AutoscalingStatus(
         desired_readers=verdict.readers,
         utilization=_rounded(verdict.utilization, scale=100),
-        arrival_rate=_rounded(verdict.arrival),
-        capacity_per_reader=_rounded(verdict.capacity),
+        arrival_rate=_rate(verdict.arrival),
+        capacity_per_reader=_rate(verdict.capacity),
     )
 
 
 def _rounded(value: float | None, *, scale: float = 1) -> int | None:
     """Return a number with two significant digits, so that noise does not change the status."""
-    return None if value is None else int(float(f"{value * scale:.1e}"))
+    return None if value is None else round(float(f"{value * scale:.1e}"))
+
+
+def _rate(value: float | None) -> int | None:
+    """Return records per second; None for less than one, which is not none."""
+    return None if value is None or 0 < value < 1 else _rounded(value)

@@ -10,6 +10,9 @@ from balanced_source_operator.controller.refusals import refusal_cause
 LONGEST_TIME: Final = 86_400.0
 """Seconds up to which a backlog is told in time. Where little arrives, time says nothing."""
 
+SLOW: Final = 10.0
+"""Records per second below which a rate has two significant digits."""
+
 
 def bounds(policy: Policy, wanted: int) -> str:
     """Return why a number of readers outside the bounds is changed."""
@@ -44,13 +47,15 @@ def uneven(load: Load, wanted: int, readers: int) -> str:
 def hot_split(load: Load, capacity: float) -> str:
     """Return why more readers do not help: one split is too much for any reader."""
     return (
-        f"Split {load.hottest_split} gets {load.hottest * load.arrival:.0f} records/s, and one"
-        f" reader processes {capacity:.0f}: more readers do not help. Spread its keys over more"
-        " partitions, or set pipeline.maxRecordsPerReader so that several readers share it"
+        f"Split {load.hottest_split} gets {_number(load.hottest * load.arrival)} records/s, and"
+        f" one reader processes {_number(capacity)}: more readers do not help. Spread its keys over"
+        " more partitions, or set pipeline.maxRecordsPerReader so that several readers share it"
     )
 
 
-def at_maximum(load: Load, capacity: float, readers: int, most: int) -> str:
+def at_maximum(
+    load: Load, capacity: float, readers: int, most: int, *, is_certain: bool = True
+) -> str:
     """Return why the lag grows although the autoscaler does all it may.
 
     Args:
@@ -58,6 +63,7 @@ def at_maximum(load: Load, capacity: float, readers: int, most: int) -> str:
         capacity: of a reader.
         readers: number of readers that there will be.
         most: number of readers that there may be.
+        is_certain: whether the last increase has helped, so that further ones would.
     """
     rates = _rates(load, capacity)
     if not load.is_shared and readers >= load.splits:
@@ -70,20 +76,21 @@ def at_maximum(load: Load, capacity: float, readers: int, most: int) -> str:
             f"{rates}: with {most} readers the busiest one would have as many splits as with"
             f" {readers}. Raise spec.autoscaling.maxReaders"
         )
-    return f"{rates}: maxReaders {most} is too few. Raise spec.autoscaling.maxReaders"
+    advice = ". Raise spec.autoscaling.maxReaders" if is_certain else ""
+    return f"{rates}: maxReaders {most} is too few{advice}"
 
 
 def downstream(wanted: int, in_source: float | None) -> str:
     """Return why no readers are added: the last increase changed nothing.
 
     Args:
-        wanted: number of readers.
+        wanted: number of readers after it.
         in_source: see `Interval`.
     """
     return (
         f"The last increase to {wanted} readers hardly raised the throughput, so something else is"
-        f" the limit. {_limit(in_source)}. See also whether all executors have started. Readers are"
-        " added again after 10 minutes"
+        f" the limit. {_limit(in_source)}. See also whether all executors have started. One"
+        " more increase is tried after 10 minutes, and then every 6 hours"
     )
 
 
@@ -115,6 +122,28 @@ def catching_up(load: Load, wanted: int, adopted: int) -> str:
     return f"{_readers(adopted, 'is', 'are')} catching up{waiting}; {_backlog(load)}"
 
 
+def awaited(load: Load, capacity: float | None, wanted: int) -> str:
+    """Return why there are not more readers yet, shortly after an increase."""
+    readers = _readers(wanted, "suffices", "suffice")
+    return f"{_rates(load, capacity)}: whether {readers} is being measured"
+
+
+def keeping_up(load: Load, readers: int, *, is_tried: bool = False) -> str:
+    """Return why nothing changes although much is unread all the time.
+
+    Args:
+        load: that is carried.
+        readers: number of readers.
+        is_tried: whether it was tried with more.
+    """
+    tried = ", also with more readers" if is_tried else ""
+    return (
+        f"{_readers(readers, 'keeps', 'keep')} up with {_number(load.arrival)} records/s,"
+        f" {_backlog(load)} as always: micro-batches are long{tried}. See how long the sink's commit"
+        " takes"
+    )
+
+
 def held_back(load: Load, wanted: int) -> str:
     """Return why nothing changes although much is unread."""
     return (
@@ -131,6 +160,14 @@ def one_is_catching_up(load: Load) -> str:
     )
 
 
+def one_suffices(load: Load, capacity: float) -> str:
+    """Return why there are not more readers although the busiest one is above the target."""
+    return (
+        f"Split {load.hottest_split} gets {_number(load.hottest * load.arrival)} records/s, which"
+        f" one reader carries, as it processes {_number(capacity)}; more readers do not relieve it"
+    )
+
+
 def within(load: Load, capacity: float | None, wanted: int) -> str:
     """Return why nothing changes."""
     return f"{_rates(load, capacity)}: {_readers(wanted, 'suffices', 'suffice')}"
@@ -139,7 +176,7 @@ def within(load: Load, capacity: float | None, wanted: int) -> str:
 def delayed(load: Load, wanted: int, fewest: int) -> str:
     """Return why there are not fewer readers yet."""
     return (
-        f"{load.arrival:.0f} records/s arrive: {fewest} of {wanted} readers would suffice. The"
+        f"{_number(load.arrival)} records/s arrive: {fewest} of {wanted} readers would suffice. The"
         " number is reduced when that has lasted for scaleDownDelay, and when it keeps within 4"
         " changes of direction an hour"
     )
@@ -148,7 +185,7 @@ def delayed(load: Load, wanted: int, fewest: int) -> str:
 def probe_delayed(load: Load, wanted: int) -> str:
     """Return why it is not tried out yet whether fewer readers suffice."""
     return (
-        f"{load.arrival:.0f} records/s arrive, and what one reader can process is unknown:"
+        f"{_number(load.arrival)} records/s arrive, and what one reader can process is unknown:"
         f" {_readers(wanted, 'has', 'have')} no backlog. Fewer are tried when that has lasted for"
         " scaleDownDelay, and when the number keeps within 4 changes of direction an hour"
     )
@@ -184,6 +221,14 @@ def not_measurable(wanted: int, kind: str) -> str:
     )
 
 
+def manual(wanted: int) -> str:
+    """Return why nothing is decided: readers that are added would have nothing to do."""
+    return (
+        "spec.assignment.rebalance.mode is Manual, so readers that are added would get no splits."
+        f" parallelism stays at {wanted}. Use OnRescale or Drift, or remove spec.autoscaling"
+    )
+
+
 def refused(readers: int, error: str) -> str:
     """Return that a decision could not be carried out."""
     reason, advice = refusal_cause(error)
@@ -213,9 +258,9 @@ def _rates(load: Load, capacity: float | None) -> str:
     processed = (
         "what one reader can process is unknown"
         if capacity is None
-        else f"one reader processes {capacity:.0f}"
+        else f"one reader processes {_number(capacity)}"
     )
-    return f"{load.arrival:.0f} records/s arrive{backlog}, and {processed}"
+    return f"{_number(load.arrival)} records/s arrive{backlog}, and {processed}"
 
 
 def _backlog(load: Load) -> str:
@@ -227,3 +272,8 @@ def _backlog(load: Load) -> str:
 
 def _readers(number: int, one: str, many: str) -> str:
     return f"1 reader {one}" if number == 1 else f"{number} readers {many}"
+
+
+def _number(rate: float) -> str:
+    """Return a rate in words."""
+    return f"{rate:.2g}" if 0 < rate < SLOW else f"{rate:.0f}"
