@@ -139,8 +139,8 @@ def keeping_up(load: Load, readers: int, *, is_tried: bool = False) -> str:
     tried = ", also with more readers" if is_tried else ""
     return (
         f"{_readers(readers, 'keeps', 'keep')} up with {_number(load.arrival)} records/s,"
-        f" {_backlog(load)} as always: micro-batches are long{tried}. See how long the sink's commit"
-        " takes"
+        f" {_backlog(load)} as always: micro-batches are long{tried}. See how long the sink's"
+        " commit takes"
     )
 
 
