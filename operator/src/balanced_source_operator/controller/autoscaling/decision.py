@@ -76,7 +76,7 @@ class _Situation:
         is_long = steady is not None and steady.seconds >= LASTING
         if steady is None or not is_long or self.load.behind > self.policy.max_lag:
             return False
-        return not (steady.is_changing or steady.is_growing) and self.adopted == self.wanted
+        return not steady.is_changing and self.adopted == self.wanted
 
     @property
     def is_pending(self) -> bool:
@@ -127,6 +127,7 @@ class _Situation:
             rate=recent.rate,
             arrival=self.load.arrival,
             unread=self.load.unread,
+            at=self.memory.samples[-1].at,
         )
 
 

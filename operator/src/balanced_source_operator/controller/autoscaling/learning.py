@@ -12,7 +12,7 @@ from balanced_source_operator.controller.autoscaling.memory import (
     Increase,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
-from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
+from balanced_source_operator.controller.autoscaling.samples import CHANGE, Interval, Sample
 
 EXPECTED_GAIN: Final = 0.3
 """Share of the ideal gain in throughput that more readers must bring, or they are not the
@@ -31,7 +31,7 @@ NORMAL: Final = 2.5
 """Micro-batches whose load may be unread although readers keep up: two, as none is as long as the
 one before."""
 
-RELIEF: Final = 0.6
+RELIEF: Final = 0.4
 """Share of the unread records that is left after an increase that has helped."""
 
 BEHIND: Final = 2.0
@@ -113,12 +113,14 @@ def _judged(
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
         return memory
-    if steady.is_growing:
+    seconds = memory.ends[-1].at - attempt.at
+    if steady.available - attempt.unread > CHANGE * steady.rate * seconds:
         pause = BLOCKED if memory.ceiling is None else EXPIRES
         found = Ceiling(readers=steady.readers, rate=steady.rate, retry_at=now + pause)
         return replace(memory, ceiling=found)
     # What arrives is read, before as well as after: what seemed to be the capacity is less.
-    found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=steady.available)
+    unread = max(steady.available, attempt.unread)
+    found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
     known = memory.capacity
     unsure = replace(known, is_measured=False) if known is not None else None
     return replace(memory, ceiling=found, capacity=unsure)

@@ -73,12 +73,14 @@ class Increase:
         rate: of all readers before it, in records per second.
         arrival: records per second that arrived when it was decided.
         unread: records that could be read then, and were not.
+        at: when that was, by the driver's clock.
     """
 
     readers: int
     rate: float
     arrival: float
     unread: int
+    at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ OLDEST_LOOK: Final = 60.0
 CHANGE: Final = 0.1
 """Share of what was read by which a backlog must change to show what readers can do."""
 
-SWING: Final = 1.0
+SWING: Final = 0.5
 """Share by which a backlog swings whatever readers can do: no micro-batch lasts as long as the one
 before."""
 
@@ -166,11 +166,6 @@ class Interval:
             and self.rate > 0
             and min(self.available_before, self.available) > wait * self.rate
         )
-
-    @property
-    def is_growing(self) -> bool:
-        """Whether clearly more is unread at the end: readers do not keep up."""
-        return self.available - self.available_before > CHANGE * self.rate * self.seconds
 
     @property
     def is_changing(self) -> bool:
