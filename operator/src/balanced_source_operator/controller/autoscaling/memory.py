@@ -157,8 +157,10 @@ class AutoscalerMemory:
             return replace(self, samples=(sample,), ends=(), ahead=ahead)
         if sample.is_repeated(newest):
             return self
+        has_ended = sample.is_of_another_micro_batch(newest)
+        sample = replace(sample, ended=newest.ended + has_ended)
         samples = tuple(_thinned((*self.samples, sample)))
-        if not sample.is_of_another_micro_batch(newest):
+        if not has_ended:
             return replace(self, samples=samples)
         return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, sample))))
 
@@ -184,11 +186,10 @@ class AutoscalerMemory:
         return _between(self.ends[-1], self.samples[-1], ARRIVAL) if self.ends else None
 
     def batch(self, seconds: float) -> float:
-        """Return how long a micro-batch lasted in the last so many seconds up to an end.
-
-        At least as long as `ends` are apart: the ends of short ones are not kept.
-        """
-        return seconds / max(1, sum(0 < self.ends[-1].at - s.at <= seconds for s in self.ends))
+        """Return how long a micro-batch lasted in the last so many seconds up to an end."""
+        newest = self.ends[-1]
+        ended = [newest.ended - s.ended for s in self.ends if newest.at - s.at <= seconds]
+        return seconds / max(1, *ended)
 
     def is_awaiting(self, readers: int) -> bool:
         """Whether so many readers are more than before an increase that is not judged yet."""

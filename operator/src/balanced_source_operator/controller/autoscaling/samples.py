@@ -41,6 +41,7 @@ class Sample:
         owners: split → reader.
         busy: time of all readers up to then; None if the driver does not say.
         lost: records that were gone before they were read, since the driver has started.
+        ended: micro-batches that have ended up to then, of those that were seen.
     """
 
     at: float
@@ -52,6 +53,7 @@ class Sample:
     owners: Mapping[SplitId, int]
     busy: BusyTime | None = None
     lost: int = 0
+    ended: int = 0
 
     @classmethod
     def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
