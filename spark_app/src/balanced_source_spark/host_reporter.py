@@ -268,6 +268,8 @@ class HostReporter:
         *,
         instance: str | None = None,
     ) -> None:
+        with self._lock:
+            pace = self._watch.metrics()
         report = host.report(
             sequence=sequence,
             instance=str(self._instance) if instance is None else instance,
@@ -275,7 +277,7 @@ class HostReporter:
             location=self._place.host,
             zone=self._place.zone,
             lag=progress.lag,
-            metrics=progress.metrics() or None,
+            metrics={**progress.metrics(), **pace} or None,
             alignment=progress.alignment,
             problems=problems,
         )

@@ -2,10 +2,11 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from balanced_source.api import Problem
+from balanced_source.documents.report import MICRO_BATCH_SECONDS, MICRO_BATCHES
 from balanced_source.reasons import Reason
 
 KEY: Final = ("planning",)
@@ -47,6 +48,7 @@ class PlanningWatch:
         self._running: int | None = None
         self._pauses: deque[float] = deque(maxlen=RECENT)
         self._batches: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._ended, self._seconds = 0, 0.0
 
     def called(self) -> None:
         """Note that Spark has asked for the next micro-batch, so that the last one has ended."""
@@ -62,6 +64,12 @@ class PlanningWatch:
             records: that it reads, in the unit of the source's positions; 0 if that is not known.
         """
         self._running = records
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return how many micro-batches have ended, and their time, for reports."""
+        if not self._ended:
+            return {}
+        return {MICRO_BATCHES: self._ended, MICRO_BATCH_SECONDS: round(self._seconds, 3)}
 
     def problem(self) -> Problem | None:
         """Return what is wrong if Spark has not asked for very long; None if it may be usual."""
@@ -86,6 +94,8 @@ class PlanningWatch:
         else:
             self._pauses.append(pause)
             self._batches.append((pause, self._running))
+            self._ended += 1
+            self._seconds += pause
 
     def _patience(self) -> float | None:
         """Return the seconds after which a pause is not usual any more; None while not known."""

@@ -23,6 +23,14 @@ UNREAD_AT: Final = "unreadAt"
 """Metric: when the driver looked how many records are unread, in seconds since the epoch. Absent
 while there are none: a report that says nothing else than the one before must not differ."""
 
+MICRO_BATCHES: Final = "microBatches"
+"""Metric: micro-batches that have ended since the driver started, but the first one, in which
+executors start. Absent while there are none."""
+
+MICRO_BATCH_SECONDS: Final = "microBatchSeconds"
+"""Metric: seconds from the begin of each of these until Spark asked for the next one. That is the
+trigger interval, or longer if a micro-batch takes longer than that."""
+
 ADMITTED: Final = "admitted"
 """Metric: those of `unread` that an alignment in event time lets be read now. Absent if splits are
 not aligned."""

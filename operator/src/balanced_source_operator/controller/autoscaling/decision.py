@@ -127,6 +127,7 @@ class _Situation:
             rate=recent.rate,
             arrival=self.load.arrival,
             unread=self.load.unread,
+            pause=recent.pause,
             at=self.memory.samples[-1].at,
         )
 
@@ -199,7 +200,6 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
         return _verdict(it, memory, it.wanted, reason, message)
     fewest = it.wanted if need is None else min(need, it.wanted)
     memory = it.memory.noting(it.now, fewest, delay=it.policy.patience)
-    memory = replace(memory, attempt=None)
     if it.load.is_held_back and (fewest >= it.wanted or not it.is_measured):
         return _held_back(it, memory)
     return _fewer(it, memory)
@@ -216,6 +216,8 @@ def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.patience)
     ceiling = memory.ceiling
+    if ceiling is not None and ceiling.keeps_up:
+        return _keeping_up(it, ceiling)
     if ceiling is not None and it.wanted >= ceiling.readers:
         return _at_ceiling(it, memory, ceiling)
     if need is None:

@@ -32,7 +32,11 @@ NORMAL: Final = 2.5
 one before."""
 
 RELIEF: Final = 0.4
-"""Share of the unread records that is left after an increase that has helped."""
+"""Share of the unread records, or of the time of a micro-batch, that is left after an increase that
+has helped."""
+
+BUSY: Final = 1.1
+"""Time of a micro-batch, as a multiple of the trigger interval, from which none waits for it."""
 
 BEHIND: Final = 2.0
 """Unread records, as a multiple of what readers kept up with, that show that they no longer do."""
@@ -68,14 +72,23 @@ def _saturated(
 def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
     """Whether readers never waited for records, and did what they could.
 
+    They did if each micro-batch took longer than the trigger interval, so that the next one began
+    at once: the share of the time that is spent in micro-batches is 1.
+
     With a fixed cost of micro-batches, such as that of a commit, the load of one is unread at the
     end of each, and that of two while one runs, whatever readers can do.
     """
     wait = policy.normal_wait
+    if policy.has_interval and interval.is_steady and _is_busy(policy, interval):
+        return interval.rate > 0
     if not interval.is_saturated(wait):
         return False
     deep = max(wait, NORMAL * memory.batch(interval.seconds))
     return interval.is_changing or interval.is_saturated(min(deep, max(wait, policy.max_lag)))
+
+
+def _is_busy(policy: Policy, interval: Interval) -> bool:
+    return interval.pause is not None and interval.pause > BUSY * policy.trigger
 
 
 def _confirmed(
@@ -108,7 +121,9 @@ def _judged(
     if steady.seconds < 2 * RECENT:
         return memory
     memory = replace(memory, attempt=None)
-    if not steady.is_saturated(policy.normal_wait) or _has_helped(attempt, steady):
+    if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
+        return replace(memory, ceiling=None)
+    if _has_helped(policy, attempt, steady):
         return replace(memory, ceiling=None)
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
@@ -122,13 +137,18 @@ def _judged(
     unread = max(steady.available, attempt.unread)
     found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
     known = memory.capacity
-    unsure = replace(known, is_measured=False) if known is not None else None
-    return replace(memory, ceiling=found, capacity=unsure)
+    return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
 
 
-def _has_helped(attempt: Increase, steady: Interval) -> bool:
-    is_faster = steady.rate >= attempt.rate * _least_gain(attempt, steady.readers)
-    return is_faster or steady.available < RELIEF * attempt.unread
+def _has_helped(policy: Policy, attempt: Increase, steady: Interval) -> bool:
+    if steady.rate >= attempt.rate * _least_gain(attempt, steady.readers):
+        return True
+    # Little is unread now and then, whatever readers can do.
+    if attempt.unread > policy.normal_wait * attempt.rate:
+        return steady.available < RELIEF * attempt.unread
+    if attempt.pause is None or steady.pause is None:
+        return False
+    return steady.pause < RELIEF * attempt.pause
 
 
 def _least_gain(attempt: Increase, readers: int) -> float:

@@ -32,6 +32,9 @@ EXPIRES: Final = 6 * 3600.0
 """Seconds after which a measured capacity is only a lower bound: a sink may have become faster
 unnoticed."""
 
+MORE: Final = 1.1
+"""Rate of a reader, as a multiple of its capacity, that shows that the capacity is larger."""
+
 HOUR: Final = 3600.0
 """Seconds."""
 
@@ -47,21 +50,32 @@ class Capacity:
         rate: records per second.
         at: when it was last confirmed.
         is_measured: whether readers had a backlog then; otherwise it is a lower bound.
+        most: largest rate at which a reader was seen.
     """
 
     rate: float
     at: float
     is_measured: bool
+    most: float = 0.0
 
     def confirmed(self, rate: float, at: float) -> "Capacity":
         """Return the capacity after a measurement under a backlog: the newest counts by half."""
         known = (self.rate + rate) / 2 if self.is_measured else rate
-        return Capacity(rate=known, at=at, is_measured=True)
+        return Capacity(rate=known, at=at, is_measured=True, most=max(self.most, rate))
 
     def at_least(self, rate: float, at: float) -> "Capacity":
         """Return the capacity after readers have processed `rate` without a backlog."""
         is_measured = self.is_measured and at - self.at < EXPIRES
-        return replace(self, rate=max(self.rate, rate), is_measured=is_measured)
+        most = max(self.most, rate)
+        return replace(self, rate=max(self.rate, rate), is_measured=is_measured, most=most)
+
+    def refuted(self) -> "Capacity":
+        """Return the capacity after more readers have shown that it is more than was measured.
+
+        Then it is what readers once processed, if that was clearly more; else it is unknown.
+        """
+        is_known = self.most > MORE * self.rate
+        return replace(self, rate=max(self.rate, self.most), is_measured=is_known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +87,7 @@ class Increase:
         rate: of all readers before it, in records per second.
         arrival: records per second that arrived when it was decided.
         unread: records that could be read then, and were not.
+        pause: see `Interval`, before it.
         at: when that was, by the driver's clock.
     """
 
@@ -80,6 +95,7 @@ class Increase:
     rate: float
     arrival: float
     unread: int
+    pause: float | None
     at: float
 
 

@@ -1,13 +1,16 @@
 """What readers have done between two of their reports."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import SplitId
 from balanced_source.documents.report import (
     ADMITTED,
+    MICRO_BATCH_SECONDS,
+    MICRO_BATCHES,
     UNREAD,
     UNREAD_AT,
     HostReport,
@@ -26,6 +29,18 @@ SWING: Final = 0.5
 before."""
 
 
+class Pace(NamedTuple):
+    """Micro-batches of a driver.
+
+    Attributes:
+        batches: their number.
+        seconds: from the begin of each of them until Spark asked for the next one.
+    """
+
+    batches: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One report, as far as it matters here.
@@ -42,6 +57,7 @@ class Sample:
         busy: time of all readers up to then; None if the driver does not say.
         lost: records that were gone before they were read, since the driver has started.
         ended: micro-batches that have ended up to then, of those that were seen.
+        pace: all micro-batches since the driver has started; None if the driver does not say.
     """
 
     at: float
@@ -54,6 +70,7 @@ class Sample:
     busy: BusyTime | None = None
     lost: int = 0
     ended: int = 0
+    pace: Pace | None = None
 
     @classmethod
     def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
@@ -79,6 +96,7 @@ class Sample:
             owners=report.owners,
             busy=busy_time(report.metrics),
             lost=lost,
+            pace=_pace(report.metrics),
         )
 
     @property
@@ -142,6 +160,8 @@ class Interval:
         is_steady: whether owners were the same all the time.
         in_source: share of their time that readers spent in the source, 0 to 1; the rest is Spark's
             and the sink's. None while unknown.
+        pause: seconds from the begin of a micro-batch until Spark asked for the next one, on
+            average. None while unknown.
     """
 
     seconds: float
@@ -157,6 +177,7 @@ class Interval:
     hottest_split: SplitId
     is_steady: bool
     in_source: float | None = None
+    pause: float | None = None
 
     def is_saturated(self, wait: float) -> bool:
         """Whether readers had work all the time.
@@ -211,6 +232,7 @@ def between(before: Sample, after: Sample) -> Interval:
         hottest_split=hottest,
         is_steady=before.is_of_same_readers(after),
         in_source=_in_source(before.busy, after.busy),
+        pause=_pause(before.pace, after.pace),
     )
 
 
@@ -220,6 +242,20 @@ def _looked_at(report: HostReport) -> float:
     if not isinstance(at, int | float) or not 0 <= report.heartbeat - at <= OLDEST_LOOK:
         return report.heartbeat
     return float(at)
+
+
+def _pace(metrics: Mapping[str, Any]) -> Pace | None:
+    """Return what a driver says of its micro-batches; None if it does not, or it is malformed."""
+    batches, seconds = count_of(metrics.get(MICRO_BATCHES)), metrics.get(MICRO_BATCH_SECONDS)
+    if batches is None or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        return None
+    return Pace(batches, float(seconds))
+
+
+def _pause(before: Pace | None, after: Pace | None) -> float | None:
+    if before is None or after is None or after.batches <= before.batches:
+        return None
+    return max(0.0, after.seconds - before.seconds) / (after.batches - before.batches)
 
 
 def _in_source(before: BusyTime | None, after: BusyTime | None) -> float | None:
