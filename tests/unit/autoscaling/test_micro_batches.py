@@ -268,3 +268,62 @@ def test_a_step_of_the_load_is_answered_within_a_minute(trigger: float, growth: 
     assert query.readers > (growth > 2)
     query.run(600)
     assert query.arrived - query.read < query.policy.max_lag * query.load
+
+
+@pytest.mark.parametrize("capacity", [450, 500, 560, 650])
+def test_a_step_of_the_load_is_answered_before_micro_batches_grow(capacity: int) -> None:
+    """Each takes as long as the one before has let pile up, and cannot be made shorter."""
+    asked = replace(policy(1.0, most=8), scale_down_delay=30)
+    query = Query(
+        load=500, capacity=capacity, cost=0.2, policy=asked, readers=1, tick=0.1, spacing=2.0
+    ).run(40)
+    query.load, worst = 2500, 0.0
+    for _ in range(120):
+        query.run(1)
+        worst = max(worst, query.arrived - query.read)
+
+    assert worst < 30 * query.load
+    assert query.readers in {6, 7, 8}
+    assert query.arrived - query.read < 3 * query.load
+
+
+def test_a_commit_that_is_longer_than_the_trigger_interval_adds_one_reader_at_most() -> None:
+    """No micro-batch waits for the trigger, however many readers there are."""
+    query = Query(
+        load=450, capacity=500, cost=1.0, policy=policy(1.0), readers=1, tick=0.1, spacing=2.0
+    ).run(2400)
+
+    found = [v.readers for v in query.verdicts]
+    assert (max(found), query.readers) == (3, 2)
+    assert sum(before != after for before, after in pairwise(found)) == 3
+    assert all(v.is_able for v in query.verdicts)
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {},
+        {"microBatches": 3},
+        {"microBatches": True, "microBatchSeconds": 1.0},
+        {"microBatches": -1, "microBatchSeconds": 1.0},
+        {"microBatches": 3, "microBatchSeconds": "1"},
+        {"microBatches": 3, "microBatchSeconds": True},
+        {"microBatches": 3, "microBatchSeconds": float("nan")},
+        {"microBatches": 3, "microBatchSeconds": -1},
+    ],
+)
+def test_malformed_figures_of_micro_batches_are_unknown(metrics: dict[str, Any]) -> None:
+    report = make_report(parallelism=2, lag=1, positions={SPLITS[0]: 1}, metrics=metrics)
+    sample = Sample.of(report)
+
+    assert sample is not None
+    assert sample.pace is None
+
+
+def test_a_driver_tells_its_micro_batches() -> None:
+    metrics = {"microBatches": 3, "microBatchSeconds": 4}
+    report = make_report(parallelism=2, lag=1, positions={SPLITS[0]: 1}, metrics=metrics)
+    sample = Sample.of(report)
+
+    assert sample is not None
+    assert sample.pace == Pace(3, 4.0)

@@ -173,3 +173,24 @@ def test_a_host_reports_that_its_query_stands_still(monkeypatch: pytest.MonkeyPa
         wait_until(lambda: channel.reports[-1].problems == (), 8, "no problem", interval=0.005)
     finally:
         runtime.close()
+
+
+def test_reports_tell_micro_batches_and_their_time_without_the_first_one() -> None:
+    watch, clock = watched([])
+    assert watch.metrics() == {}
+    read(watch, clock, (10, 30.0))
+    assert watch.metrics() == {}, "executors start in it"
+
+    read(watch, clock, (10, 1.5), (0, 2.25))
+
+    assert watch.metrics() == {"microBatches": 2, "microBatchSeconds": 3.75}
+
+
+def test_pauses_without_records_are_no_micro_batches() -> None:
+    watch, clock = watched([])
+    read(watch, clock, (10, 30.0), (10, 1.5))
+    before = watch.metrics()
+    clock.pass_(60)
+    watch.called()
+
+    assert watch.metrics() == before

@@ -247,7 +247,7 @@ def _looked_at(report: HostReport) -> float:
 def _pace(metrics: Mapping[str, Any]) -> Pace | None:
     """Return what a driver says of its micro-batches; None if it does not, or it is malformed."""
     batches, seconds = count_of(metrics.get(MICRO_BATCHES)), metrics.get(MICRO_BATCH_SECONDS)
-    if batches is None or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+    if batches is None or type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
         return None
     return Pace(batches, float(seconds))
 
