@@ -11,7 +11,7 @@ import pytest
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
-    Pace,
+    BatchTimes,
     Policy,
     Sample,
     Verdict,
@@ -55,7 +55,7 @@ class Query:
     end: float = 0.0
     due: float = 0.0
     begun: float = 0.0
-    pace: Pace = Pace(0, 0.0)
+    pace: BatchTimes = field(default_factory=lambda: BatchTimes(0, 0.0))
     reported: float = -10.0
     chance: random.Random = field(default_factory=lambda: random.Random(1))
     memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
@@ -81,7 +81,7 @@ class Query:
 
     def _begin(self) -> None:
         if self.upto:
-            self.pace = Pace(self.pace.batches + 1, self.pace.seconds + self.now - self.begun)
+            self.pace = BatchTimes(self.pace.batches + 1, self.pace.seconds + self.now - self.begun)
         self.adopted, self.upto, self.begun = self.readers, self.arrived, self.now
         work = (self.upto - self.read) / (self.adopted * self.capacity)
         cost = self.cost * self.chance.uniform(1 - self.noise, 1 + self.noise)
@@ -326,4 +326,4 @@ def test_a_driver_tells_its_micro_batches() -> None:
     sample = Sample.of(report)
 
     assert sample is not None
-    assert sample.pace == Pace(3, 4.0)
+    assert sample.pace == BatchTimes(3, 4.0)

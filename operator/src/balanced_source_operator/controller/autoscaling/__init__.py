@@ -14,12 +14,12 @@ from balanced_source_operator.controller.autoscaling.learning import observe
 from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.rivalry import Rivalry
-from balanced_source_operator.controller.autoscaling.samples import Pace, Sample
+from balanced_source_operator.controller.autoscaling.samples import BatchTimes, Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
 __all__ = [
     "AutoscalerMemory",
-    "Pace",
+    "BatchTimes",
     "Policy",
     "Rivalry",
     "Sample",

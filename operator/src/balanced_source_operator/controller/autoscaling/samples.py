@@ -29,7 +29,7 @@ SWING: Final = 0.5
 before."""
 
 
-class Pace(NamedTuple):
+class BatchTimes(NamedTuple):
     """Micro-batches of a driver.
 
     Attributes:
@@ -70,7 +70,7 @@ class Sample:
     busy: BusyTime | None = None
     lost: int = 0
     ended: int = 0
-    pace: Pace | None = None
+    pace: BatchTimes | None = None
 
     @classmethod
     def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
@@ -244,15 +244,17 @@ def _looked_at(report: HostReport) -> float:
     return float(at)
 
 
-def _pace(metrics: Mapping[str, Any]) -> Pace | None:
+def _pace(metrics: Mapping[str, Any]) -> BatchTimes | None:
     """Return what a driver says of its micro-batches; None if it does not, or it is malformed."""
     batches, seconds = count_of(metrics.get(MICRO_BATCHES)), metrics.get(MICRO_BATCH_SECONDS)
-    if batches is None or type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+    if batches is None or not isinstance(seconds, int | float) or isinstance(seconds, bool):
         return None
-    return Pace(batches, float(seconds))
+    if not 0 <= seconds < math.inf:
+        return None
+    return BatchTimes(batches, float(seconds))
 
 
-def _pause(before: Pace | None, after: Pace | None) -> float | None:
+def _pause(before: BatchTimes | None, after: BatchTimes | None) -> float | None:
     if before is None or after is None or after.batches <= before.batches:
         return None
     return max(0.0, after.seconds - before.seconds) / (after.batches - before.batches)
