@@ -1,5 +1,6 @@
 """The parts of a planner, each made when it is needed first, and what they ask of one another."""
 
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,6 +12,7 @@ from balanced_source.api import (
     SourceEvent,
     SplitId,
 )
+from balanced_source.documents.environment import interval_of
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import (
@@ -37,6 +39,7 @@ from balanced_source_spark.group_alignment import GroupAlignment
 from balanced_source_spark.host_runtime import HostRuntime
 from balanced_source_spark.options import AlignmentOptions, Options, query_of
 from balanced_source_spark.place import this_place
+from balanced_source_spark.planning_watch import PlanningWatch
 from balanced_source_spark.sample_collector import SampleCollector
 from balanced_source_spark.short_splits import ShortSplits
 
@@ -110,6 +113,7 @@ class PlannerParts:
             on_event=self._hooks.handle_source_event,
             calls=_driver_calls(self._options),
             place=this_place(self._options.zone),
+            watch=PlanningWatch(interval=interval_of(os.environ)),
         )
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from balanced_source.api import Problem
-from balanced_source.documents.report import MICRO_BATCH_SECONDS, MICRO_BATCHES
+from balanced_source.documents.report import LATE_SECONDS, MICRO_BATCH_SECONDS, MICRO_BATCHES
 from balanced_source.reasons import Reason
 
 KEY: Final = ("planning",)
@@ -26,6 +26,9 @@ RECENT: Final = 200
 """Pauses that are remembered: one micro-batch in a hundred may take long, such as one that compacts
 a table, but hours of catching up are forgotten after a while."""
 
+LATE: Final = 1.1
+"""Time of a micro-batch, as a multiple of the trigger interval, from which none waits for it."""
+
 SHORT: Final = 1.0
 """A pause without records of fewer seconds is one of an idle query, which asks all the time."""
 
@@ -38,9 +41,12 @@ class PlanningWatch:
 
     Args:
         clock: seconds, never set back.
+        interval: seconds between the begins of two micro-batches; 0 if that is not known.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, *, interval: float = 0.0
+    ) -> None:
         self._clock = clock
         self._calls = 0
         self._last = clock()
@@ -48,7 +54,8 @@ class PlanningWatch:
         self._running: int | None = None
         self._pauses: deque[float] = deque(maxlen=RECENT)
         self._batches: deque[tuple[float, int]] = deque(maxlen=RECENT)
-        self._ended, self._seconds = 0, 0.0
+        self._interval = interval
+        self._ended, self._seconds, self._late = 0, 0.0, 0.0
 
     def called(self) -> None:
         """Note that Spark has asked for the next micro-batch, so that the last one has ended."""
@@ -69,7 +76,12 @@ class PlanningWatch:
         """Return how many micro-batches have ended, and their time, for reports."""
         if not self._ended:
             return {}
-        return {MICRO_BATCHES: self._ended, MICRO_BATCH_SECONDS: round(self._seconds, 3)}
+        late = {LATE_SECONDS: round(self._late, 3)} if self._interval else {}
+        return {
+            MICRO_BATCHES: self._ended,
+            MICRO_BATCH_SECONDS: round(self._seconds, 3),
+            **late,
+        }
 
     def problem(self) -> Problem | None:
         """Return what is wrong if Spark has not asked for very long; None if it may be usual."""
@@ -96,6 +108,8 @@ class PlanningWatch:
             self._batches.append((pause, self._running))
             self._ended += 1
             self._seconds += pause
+            if pause > LATE * self._interval:
+                self._late += pause
 
     def _patience(self) -> float | None:
         """Return the seconds after which a pause is not usual any more; None while not known."""

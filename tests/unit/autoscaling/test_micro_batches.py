@@ -69,11 +69,16 @@ class Query:
         until = self.now + seconds
         self.adopted = self.adopted or self.readers
         while self.now < until:
+            before = self.adopted
             if is_end := self.now >= self.end and self.read < self.upto:
                 self.read = self.upto
-            if is_begin := self.now >= max(self.end, self.due):
+            if is_begin := self.now >= max(self.end, self.due) and self.arrived > self.read:
                 self._begin()
-            if self.now - self.reported >= (self.spacing if is_end or is_begin else 10):
+            # A new assignment is acknowledged at once.
+            is_urgent = is_begin and self.adopted != before
+            if is_urgent or self.now - self.reported >= (
+                self.spacing if is_end or is_begin else 10
+            ):
                 self._report()
             self.now = round(self.now + self.tick, 6)
             self.arrived += self.load * self.tick
@@ -81,7 +86,11 @@ class Query:
 
     def _begin(self) -> None:
         if self.upto:
-            self.pace = BatchTimes(self.pace.batches + 1, self.pace.seconds + self.now - self.begun)
+            took = max(self.end, self.due) - self.begun
+            is_late = 0 < 1.1 * self.policy.trigger < took
+            self.pace = BatchTimes(
+                self.pace.batches + 1, self.pace.seconds + took, self.pace.late + is_late * took
+            )
         self.adopted, self.upto, self.begun = self.readers, self.arrived, self.now
         work = (self.upto - self.read) / (self.adopted * self.capacity)
         cost = self.cost * self.chance.uniform(1 - self.noise, 1 + self.noise)
@@ -111,7 +120,6 @@ def policy(trigger: float = 0.0, *, most: int = 12) -> Policy:
         min_readers=1,
         max_readers=most,
         trigger=trigger,
-        has_interval=trigger > 0,
         shares_splits=True,
     )
 
@@ -205,13 +213,14 @@ def test_a_load_that_falls_within_a_long_trigger_interval_adds_no_readers(cost: 
 
 @pytest.mark.parametrize("load", [1000, 3000, 4500])
 @pytest.mark.parametrize(("cost", "noise"), [(3.0, 0.0), (3.0, 0.3), (6.0, 0.3), (10.0, 0.0)])
-def test_the_fixed_cost_of_micro_batches_adds_no_readers(
+def test_the_fixed_cost_of_micro_batches_is_no_limit(
     cost: float, noise: float, load: float
 ) -> None:
     """As much is unread at the end of each as at the end of the one before."""
     query = fixed(cost, noise=noise, load=load).run(4 * 3600)
 
-    assert max(v.readers for v in query.verdicts) == 6
+    found = [v.readers for v in query.verdicts]
+    assert sum(before != after for before, after in pairwise(found)) <= 4
     assert all(v.is_able for v in query.verdicts)
 
 
@@ -282,20 +291,19 @@ def test_a_step_of_the_load_is_answered_before_micro_batches_grow(capacity: int)
         query.run(1)
         worst = max(worst, query.arrived - query.read)
 
-    assert worst < 30 * query.load
-    assert query.readers in {6, 7, 8}
+    assert worst < 40 * query.load
+    assert query.readers >= 5
     assert query.arrived - query.read < 3 * query.load
 
 
-def test_a_commit_that_is_longer_than_the_trigger_interval_adds_one_reader_at_most() -> None:
+def test_a_commit_that_is_longer_than_the_trigger_interval_adds_no_readers_for_itself() -> None:
     """No micro-batch waits for the trigger, however many readers there are."""
     query = Query(
         load=450, capacity=500, cost=1.0, policy=policy(1.0), readers=1, tick=0.1, spacing=2.0
     ).run(2400)
 
     found = [v.readers for v in query.verdicts]
-    assert (max(found), query.readers) == (3, 2)
-    assert sum(before != after for before, after in pairwise(found)) == 3
+    assert (max(found), query.readers) == (2, 2)
     assert all(v.is_able for v in query.verdicts)
 
 
@@ -321,9 +329,77 @@ def test_malformed_figures_of_micro_batches_are_unknown(metrics: dict[str, Any])
 
 
 def test_a_driver_tells_its_micro_batches() -> None:
-    metrics = {"microBatches": 3, "microBatchSeconds": 4}
+    metrics = {"microBatches": 3, "microBatchSeconds": 4, "lateMicroBatchSeconds": 2.5}
     report = make_report(parallelism=2, lag=1, positions={SPLITS[0]: 1}, metrics=metrics)
     sample = Sample.of(report)
 
     assert sample is not None
-    assert sample.pace == BatchTimes(3, 4.0)
+    assert sample.pace == BatchTimes(3, 4.0, 2.5)
+
+
+def ticking(trigger: float, cost: float, **changes: Any) -> Query:
+    """A query with an interval, whose driver reports as a real one does."""
+    values = {"load": 800, "capacity": 1000, "readers": 2, **changes}
+    return Query(cost=cost, policy=policy(trigger), tick=0.25, spacing=2.0, **values)
+
+
+@pytest.mark.parametrize(("trigger", "cost"), [(0.5, 1.0), (1.0, 1.5), (5.0, 6.0)])
+def test_a_commit_that_is_longer_than_the_trigger_interval_holds_no_readers(
+    trigger: float, cost: float
+) -> None:
+    """There are as many as may be, so that none can be added to see whether that helps."""
+    query = ticking(trigger, cost, readers=12).run(4 * 3600)
+
+    assert query.readers <= 3
+    assert all(v.is_able for v in query.verdicts)
+
+
+@pytest.mark.parametrize("cost", [0.3, 0.8, 1.5, 3.0])
+def test_readers_that_a_peak_needed_are_taken_away_after_it(cost: float) -> None:
+    query = ticking(1.0, cost).run(3600)
+    query.load = 9000
+    query.run(3600)
+    assert query.readers == 12
+    query.load = 800
+
+    query.run(1800)
+
+    assert query.readers <= 3
+    assert query.verdicts[-1].is_able
+
+
+def test_a_time_without_load_says_nothing_of_readers() -> None:
+    query = ticking(1.0, 0.4)
+    for _ in range(3):
+        query.load = 3000
+        query.run(3600)
+        query.load = 0
+        query.run(3600)
+
+    assert max(v.readers for v in query.verdicts) <= 5
+    assert all(v.is_able for v in query.verdicts)
+
+
+def test_bursts_that_are_read_at_once_need_few_readers() -> None:
+    query = ticking(1.0, 0.2)
+    for _ in range(60):
+        query.load = 3000
+        query.run(1)
+        query.load = 0
+        query.run(59)
+
+    assert max(v.readers for v in query.verdicts) <= 4
+    assert all(v.is_able for v in query.verdicts)
+
+
+def test_a_commit_that_is_long_now_and_then_adds_few_readers() -> None:
+    """Such as one that compacts a table."""
+    query = ticking(1.0, 0.1, load=1500, readers=3)
+    for _ in range(200):
+        query.cost = 3.0
+        query.run(3)
+        query.cost = 0.1
+        query.run(9)
+
+    assert max(v.readers for v in query.verdicts) <= 5
+    assert all(v.is_able for v in query.verdicts)

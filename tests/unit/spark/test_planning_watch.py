@@ -194,3 +194,16 @@ def test_pauses_without_records_are_no_micro_batches() -> None:
     watch.called()
 
     assert watch.metrics() == before
+
+
+def test_micro_batches_that_take_longer_than_the_trigger_interval_are_late() -> None:
+    clock = Clock()
+    watch = PlanningWatch(clock, interval=2.0)
+    watch.called()
+    read(watch, clock, (10, 30.0), (10, 2.1), (10, 2.5), (10, 4.0))
+
+    assert watch.metrics() == {
+        "microBatches": 3,
+        "microBatchSeconds": 8.6,
+        "lateMicroBatchSeconds": 6.5,
+    }

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from balanced_source.documents import pipeline
-from balanced_source.documents.pipeline import Pipeline
+from balanced_source.documents.pipeline import Pipeline, ProcessingTime
 from balanced_source.documents.storage import FIRST_HOST
+from balanced_source.durations import seconds
 from balanced_source.errors import CorruptDocumentError, IncompatibleVersionError
 from balanced_source.names import separated
 
@@ -170,6 +171,19 @@ def retained_of(variables: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit()):
         raise CorruptDocumentError(f"{RETAINED} is {text!r}, and not a whole number")
     return int(text)
+
+
+def interval_of(variables: Mapping[str, str]) -> float:
+    """Return the seconds between the begins of two micro-batches.
+
+    0 if none waits for the next one, or nothing is known, as of a program of the user's own.
+
+    Raises:
+        CorruptDocumentError: the pipeline is malformed.
+    """
+    text = variables.get(_PIPELINE)
+    trigger = None if text is None else _pipeline(text).trigger
+    return seconds(trigger.interval) if isinstance(trigger, ProcessingTime) else 0.0
 
 
 def _pipeline(text: str) -> Pipeline:

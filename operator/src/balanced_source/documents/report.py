@@ -31,6 +31,10 @@ MICRO_BATCH_SECONDS: Final = "microBatchSeconds"
 """Metric: seconds from the begin of each of these until Spark asked for the next one. That is the
 trigger interval, or longer if a micro-batch takes longer than that."""
 
+LATE_SECONDS: Final = "lateMicroBatchSeconds"
+"""Metric: those seconds of micro-batches that took longer than the trigger interval, so that none
+of that time was spent in waiting for the trigger. Absent while the interval is not known."""
+
 ADMITTED: Final = "admitted"
 """Metric: those of `unread` that an alignment in event time lets be read now. Absent if splits are
 not aligned."""

@@ -5,7 +5,9 @@ from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
+from balanced_source_operator.controller.autoscaling.learning import COUNTED
 from balanced_source_operator.controller.autoscaling.memory import (
+    ARRIVAL,
     EXPIRES,
     AutoscalerMemory,
     Ceiling,
@@ -32,6 +34,9 @@ PROBE: Final = 4
 GROWN: Final = 1.5
 """Arrival rate, as a multiple of that at an increase, at which there are more readers although it
 is not known yet whether that one has helped."""
+
+PENDING: Final = 300.0
+"""Seconds after which an increase is not judged any more, if its readers read."""
 
 LASTING: Final = 20.0
 """Seconds for which a backlog must stay as it is to be called the usual one."""
@@ -79,14 +84,29 @@ class _Situation:
         return not steady.is_changing and self.adopted == self.wanted
 
     @property
+    def usual(self) -> Ceiling | None:
+        """The limit that readers keep up below, if they still do."""
+        ceiling, steady = self.memory.ceiling, self.memory.steady
+        is_usual = ceiling is not None and ceiling.keeps_up
+        return ceiling if is_usual and not (steady is not None and steady.is_changing) else None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the capacity may be more than it seems: no backlog has shown it for long."""
+        known = self.memory.capacity
+        is_old = known is None or self.now - known.proven_at >= EXPIRES
+        return is_old and not (self.load.has_backlog or self.load.is_uneven)
+
+    @property
     def is_pending(self) -> bool:
         """Whether it is not known yet if the last increase has helped."""
         attempt = self.memory.attempt
-        return (
-            attempt is not None
-            and self.memory.is_awaiting(self.wanted)
-            and self.load.arrival <= GROWN * attempt.arrival
-        )
+        if attempt is None or not self.memory.is_awaiting(self.wanted):
+            return False
+        # Where owners change all the time, it is never known.
+        age = self.memory.samples[-1].at - attempt.at
+        is_open = self.adopted < self.wanted or age < PENDING
+        return is_open and self.load.arrival <= GROWN * max(attempt.arrival, COUNTED / ARRIVAL)
 
     @property
     def utilization(self) -> float | None:
@@ -186,8 +206,8 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     need = needed(it.policy, it.load, it.capacity)
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
-    if it.load.has_backlog and it.memory.ceiling is not None and it.memory.ceiling.keeps_up:
-        return _keeping_up(it, it.memory.ceiling)
+    if it.load.has_backlog and (ceiling := it.usual) is not None:
+        return _keeping_up(it, ceiling)
     if it.load.has_backlog:
         # Without a measured capacity no one knows whether fewer would do while there is a backlog.
         memory = it.memory if it.is_measured else it.memory.disturbed(it.now)
@@ -215,10 +235,10 @@ def _held_back(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
 def _more(it: _Situation, need: int | None) -> AutoscalerMemory:
     """There are too few readers: add some, unless that is known not to help."""
     memory = it.memory.noting(it.now, it.wanted, delay=it.policy.patience)
+    if it.usual is not None:
+        return _keeping_up(it, it.usual)
     ceiling = memory.ceiling
-    if ceiling is not None and ceiling.keeps_up:
-        return _keeping_up(it, ceiling)
-    if ceiling is not None and it.wanted >= ceiling.readers:
+    if ceiling is not None and not ceiling.keeps_up and it.wanted >= ceiling.readers:
         return _at_ceiling(it, memory, ceiling)
     if need is None:
         return _limited(it, memory)
@@ -275,15 +295,30 @@ def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
     if it.load.is_uneven and (found := _beside_hot(it, memory)) is not None:
         return found
     most = max(it.wanted, most_useful(it.policy, it.load))
-    readers = it.wanted if it.is_pending else most
-    if readers > it.wanted:
+    if it.is_pending:
+        return _awaited(it, memory)
+    if most > it.wanted:
         memory = replace(memory, attempt=it.attempt())
-    # Whether the maximum is the limit shows when there are as many readers as that.
-    is_certain = readers == most == it.wanted and not it.is_pending
-    message = words.at_maximum(
-        it.load, it.capacity, most, it.policy.max_readers, is_certain=is_certain
-    )
-    return _verdict(it, memory, readers, Reason.AT_MAXIMUM, message, is_able=False)
+    elif it.is_doubtful:
+        return _tried(it)
+    if carrying(it.policy, it.load, it.capacity) is None:
+        message = words.at_maximum(
+            it.load, it.capacity, most, it.policy.max_readers, is_certain=most == it.wanted
+        )
+        return _verdict(it, memory, most, Reason.AT_MAXIMUM, message, is_able=False)
+    if most > it.wanted:
+        message = words.more(it.load, it.capacity, it.wanted, most)
+        return _verdict(it, memory, most, Reason.SCALED_UP, message)
+    message = words.catching_up(it.load, it.wanted, it.adopted)
+    return _verdict(it, memory, most, Reason.CATCHING_UP, message)
+
+
+def _tried(it: _Situation) -> AutoscalerMemory:
+    """There cannot be more readers, but fewer may do: long commits look like busy readers."""
+    known = it.memory.capacity
+    unsure = replace(known, is_measured=False) if known is not None else None
+    memory = replace(it.memory, capacity=unsure).noting(it.now, it.wanted, delay=it.policy.patience)
+    return _fewer(replace(it, memory=memory), memory)
 
 
 def _beside_hot(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory | None:

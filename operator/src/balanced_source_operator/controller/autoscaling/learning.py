@@ -27,6 +27,12 @@ BLOCKED: Final = 600.0
 RISE: Final = 1.2
 """Throughput, as a multiple of one that could not be raised, that shows that it now can."""
 
+GROWTH: Final = 1.5
+"""The same of readers that kept up: more of what arrives is read by them, too."""
+
+FALL: Final = 0.5
+"""Throughput, as a multiple of what readers kept up with, below which nothing is known any more."""
+
 NORMAL: Final = 2.5
 """Micro-batches whose load may be unread although readers keep up: two, as none is as long as the
 one before."""
@@ -35,11 +41,16 @@ RELIEF: Final = 0.4
 """Share of the unread records, or of the time of a micro-batch, that is left after an increase that
 has helped."""
 
-BUSY: Final = 1.1
-"""Time of a micro-batch, as a multiple of the trigger interval, from which none waits for it."""
+BUSY: Final = 0.35
+"""Share of the time that micro-batches take which do not wait for the trigger, from which readers
+count as busy."""
+
+COUNTED: Final = 30
+"""Records from which a rate is more than chance."""
 
 BEHIND: Final = 2.0
-"""Unread records, as a multiple of what readers kept up with, that show that they no longer do."""
+"""Time for which records are unread, as a multiple of that of readers that kept up, that shows that
+they no longer do."""
 
 
 def observe(
@@ -53,7 +64,8 @@ def observe(
     after = _risen(_judged(policy, after, steady, now), steady)
     saturated = _saturated(policy, after, steady)
     # While a fixed cost is the limit, much is unread whatever readers can do.
-    if saturated is not None and not (after.ceiling is not None and after.ceiling.keeps_up):
+    is_usual = after.ceiling is not None and after.ceiling.keeps_up
+    if saturated is not None and (saturated.is_changing or not is_usual):
         return _confirmed(policy, after, saturated, now)
     if steady is None:
         return after
@@ -72,23 +84,27 @@ def _saturated(
 def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
     """Whether readers never waited for records, and did what they could.
 
-    They did if each micro-batch took longer than the trigger interval, so that the next one began
-    at once: the share of the time that is spent in micro-batches is 1.
-
-    With a fixed cost of micro-batches, such as that of a commit, the load of one is unread at the
-    end of each, and that of two while one runs, whatever readers can do.
+    They did if most of the time is that of micro-batches which took longer than the trigger
+    interval, so that the next one began at once; or if a backlog grew or was worked off.
     """
-    wait = policy.normal_wait
-    if policy.has_interval and interval.is_steady and _is_busy(policy, interval):
-        return interval.rate > 0
-    if not interval.is_saturated(wait):
-        return False
-    deep = max(wait, NORMAL * memory.batch(interval.seconds))
-    return interval.is_changing or interval.is_saturated(min(deep, max(wait, policy.max_lag)))
+    if interval.is_steady and _is_busy(interval):
+        return True
+    is_backlog = interval.is_saturated(policy.normal_wait) and interval.is_changing
+    return is_backlog or _is_proof(policy, memory, interval)
 
 
-def _is_busy(policy: Policy, interval: Interval) -> bool:
-    return interval.pause is not None and interval.pause > BUSY * policy.trigger
+def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
+    """Whether more is unread than any commit explains.
+
+    While the commit of a micro-batch lasts, the load of one is unread at its end, and that of two
+    while one runs, whatever readers can do.
+    """
+    deep = max(policy.normal_wait, NORMAL * memory.batch(interval.seconds))
+    return interval.is_saturated(min(deep, max(policy.normal_wait, policy.max_lag)))
+
+
+def _is_busy(interval: Interval) -> bool:
+    return interval.late >= BUSY and interval.rate * interval.seconds >= COUNTED
 
 
 def _confirmed(
@@ -99,7 +115,11 @@ def _confirmed(
     # What a rescale costs passes, and would look as if more readers were needed.
     if memory.is_awaiting(interval.readers) and known.is_measured and rate < known.rate:
         return memory
-    return replace(memory, capacity=known.confirmed(rate, now))
+    is_proof = _is_proof(policy, memory, interval)
+    if not is_proof:
+        # A commit takes its time however fast readers are, so they are as fast as ever seen.
+        rate = max(rate, known.most)
+    return replace(memory, capacity=known.confirmed(rate, now, is_proof=is_proof))
 
 
 def _per_reader(policy: Policy, interval: Interval) -> float:
@@ -156,10 +176,14 @@ def _least_gain(attempt: Increase, readers: int) -> float:
 
 
 def _risen(memory: AutoscalerMemory, steady: Interval | None) -> AutoscalerMemory:
-    """Forget a limit that a larger throughput, or a larger backlog, disproves."""
+    """Forget a limit that a larger throughput or backlog disproves, or that is of other times."""
     ceiling = memory.ceiling
     if ceiling is None or steady is None:
         return memory
-    is_faster = steady.rate > RISE * ceiling.rate
-    is_behind = ceiling.unread is not None and steady.available > BEHIND * ceiling.unread
-    return replace(memory, ceiling=None) if is_faster or is_behind else memory
+    is_over = steady.rate > (GROWTH if ceiling.keeps_up else RISE) * ceiling.rate
+    if ceiling.unread is not None:
+        # In seconds: what is a second's load by day is a backlog of minutes by night.
+        is_behind = steady.available * ceiling.rate > BEHIND * ceiling.unread * steady.rate
+        is_over |= is_behind or steady.rate < FALL * ceiling.rate
+        is_over |= steady.readers < ceiling.readers
+    return replace(memory, ceiling=None) if is_over else memory

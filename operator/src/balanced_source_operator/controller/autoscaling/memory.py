@@ -3,6 +3,7 @@
 Not stored, except for the capacity that the status shows: a restarted operator begins with it.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -51,17 +52,26 @@ class Capacity:
         at: when it was last confirmed.
         is_measured: whether readers had a backlog then; otherwise it is a lower bound.
         most: largest rate at which a reader was seen.
+        proven_at: when a backlog has shown it; never if micro-batches that followed one another at
+            once have: their commit may have taken the time.
     """
 
     rate: float
     at: float
     is_measured: bool
     most: float = 0.0
+    proven_at: float = -math.inf
 
-    def confirmed(self, rate: float, at: float) -> "Capacity":
-        """Return the capacity after a measurement under a backlog: the newest counts by half."""
+    def confirmed(self, rate: float, at: float, *, is_proof: bool) -> "Capacity":
+        """Return the capacity after a measurement: the newest counts by half."""
         known = (self.rate + rate) / 2 if self.is_measured else rate
-        return Capacity(rate=known, at=at, is_measured=True, most=max(self.most, rate))
+        return Capacity(
+            rate=known,
+            at=at,
+            is_measured=True,
+            most=max(self.most, rate),
+            proven_at=at if is_proof else self.proven_at,
+        )
 
     def at_least(self, rate: float, at: float) -> "Capacity":
         """Return the capacity after readers have processed `rate` without a backlog."""
@@ -75,7 +85,8 @@ class Capacity:
         Then it is what readers once processed, if that was clearly more; else it is unknown.
         """
         is_known = self.most > MORE * self.rate
-        return replace(self, rate=max(self.rate, self.most), is_measured=is_known)
+        rate = max(self.rate, self.most)
+        return replace(self, rate=rate, is_measured=is_known, proven_at=-math.inf)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

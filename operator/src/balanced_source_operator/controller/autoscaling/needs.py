@@ -4,8 +4,12 @@ import math
 from dataclasses import dataclass, replace
 
 from balanced_source.names import split_name
-from balanced_source_operator.controller.autoscaling.learning import EVEN
-from balanced_source_operator.controller.autoscaling.memory import ARRIVAL, AutoscalerMemory
+from balanced_source_operator.controller.autoscaling.learning import COUNTED, EVEN
+from balanced_source_operator.controller.autoscaling.memory import (
+    ARRIVAL,
+    WINDOW,
+    AutoscalerMemory,
+)
 from balanced_source_operator.controller.autoscaling.policy import Policy
 
 
@@ -69,6 +73,9 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
     recent = memory.recent(ARRIVAL)
     if recent is None:
         return None
+    # Few records come by chance: a longer time tells more.
+    if recent.arrival * recent.seconds < COUNTED:
+        recent = memory.recent(WINDOW) or recent
     # Nothing was read yet, or nothing arrives: then no split stands out.
     reading = memory.reading or recent
     # While a load falls, what is unread came faster than what arrives now.

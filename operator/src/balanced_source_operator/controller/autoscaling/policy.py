@@ -19,7 +19,6 @@ class Policy:
         max_lag: seconds by which readers may be behind before more readers are added to catch up.
         scale_down_delay: seconds for which fewer readers must suffice before there are fewer.
         trigger: seconds between the starts of two micro-batches.
-        has_interval: whether Spark waits for these; otherwise `trigger` is a guess.
         shares_splits: whether several readers may read ranges of one split.
         follows_load: whether the assigner weighs splits by their load instead of counting them.
         is_manual: whether splits move only when the user asks for it, so that readers that are
@@ -32,7 +31,6 @@ class Policy:
     max_lag: float = 60.0
     scale_down_delay: float = 300.0
     trigger: float = 0.0
-    has_interval: bool = False
     shares_splits: bool = False
     follows_load: bool = False
     is_manual: bool = False

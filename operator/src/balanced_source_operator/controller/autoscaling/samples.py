@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 from balanced_source.api import SplitId
 from balanced_source.documents.report import (
     ADMITTED,
+    LATE_SECONDS,
     MICRO_BATCH_SECONDS,
     MICRO_BATCHES,
     UNREAD,
@@ -35,10 +36,12 @@ class BatchTimes(NamedTuple):
     Attributes:
         batches: their number.
         seconds: from the begin of each of them until Spark asked for the next one.
+        late: those of micro-batches that took longer than the trigger interval.
     """
 
     batches: int
     seconds: float
+    late: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +165,8 @@ class Interval:
             and the sink's. None while unknown.
         pause: seconds from the begin of a micro-batch until Spark asked for the next one, on
             average. None while unknown.
+        late: share of the time, 0 to 1, in which micro-batches ran that took longer than the
+            trigger interval.
     """
 
     seconds: float
@@ -178,6 +183,7 @@ class Interval:
     is_steady: bool
     in_source: float | None = None
     pause: float | None = None
+    late: float = 0.0
 
     def is_saturated(self, wait: float) -> bool:
         """Whether readers had work all the time.
@@ -233,6 +239,7 @@ def between(before: Sample, after: Sample) -> Interval:
         is_steady=before.is_of_same_readers(after),
         in_source=_in_source(before.busy, after.busy),
         pause=_pause(before.pace, after.pace),
+        late=_late(before.pace, after.pace, seconds),
     )
 
 
@@ -246,12 +253,25 @@ def _looked_at(report: HostReport) -> float:
 
 def _pace(metrics: Mapping[str, Any]) -> BatchTimes | None:
     """Return what a driver says of its micro-batches; None if it does not, or it is malformed."""
-    batches, seconds = count_of(metrics.get(MICRO_BATCHES)), metrics.get(MICRO_BATCH_SECONDS)
-    if batches is None or not isinstance(seconds, int | float) or isinstance(seconds, bool):
+    batches = count_of(metrics.get(MICRO_BATCHES))
+    seconds, late = _seconds(metrics, MICRO_BATCH_SECONDS), _seconds(metrics, LATE_SECONDS)
+    if batches is None or seconds is None:
         return None
-    if not 0 <= seconds < math.inf:
+    return BatchTimes(batches, seconds, late or 0.0)
+
+
+def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
+    found = metrics.get(name)
+    if not isinstance(found, int | float) or isinstance(found, bool):
         return None
-    return BatchTimes(batches, float(seconds))
+    return float(found) if 0 <= found < math.inf else None
+
+
+def _late(before: BatchTimes | None, after: BatchTimes | None, seconds: float) -> float:
+    if before is None or after is None:
+        return 0.0
+    # Several hosts have more seconds in a second.
+    return max(0.0, after.late - before.late) / max(seconds, after.seconds - before.seconds)
 
 
 def _pause(before: BatchTimes | None, after: BatchTimes | None) -> float | None:

@@ -30,7 +30,6 @@ def policy_of(spec: BalancedSourceSpec) -> Policy | None:
         max_lag=max(1.0, seconds(asked.max_lag)),
         scale_down_delay=seconds(asked.scale_down_delay),
         trigger=seconds(trigger) if trigger is not None else UNKNOWN_TRIGGER,
-        has_interval=trigger is not None and seconds(trigger) > 0,
         shares_splits=pipeline is not None and pipeline.max_records_per_reader is not None,
         follows_load=spec.assignment.strategy is Strategy.LOAD_AWARE,
         is_manual=spec.assignment.rebalance.mode is RebalanceMode.MANUAL,

@@ -32,7 +32,7 @@ def measuring() -> str:
 
 def more(load: Load, capacity: float, wanted: int, readers: int) -> str:
     """Return why there are more readers."""
-    return f"{_rates(load, capacity)}: {wanted} readers are too few, {readers} suffice"
+    return f"{_rates(load, capacity)}: {_readers(wanted, 'is', 'are')} too few, {readers} suffice"
 
 
 def uneven(load: Load, wanted: int, readers: int) -> str:
@@ -89,8 +89,8 @@ def downstream(wanted: int, in_source: float | None) -> str:
     """
     return (
         f"The last increase to {wanted} readers hardly raised the throughput, so something else is"
-        f" the limit. {_limit(in_source)}. See also whether all executors have started. One"
-        " more increase is tried after 10 minutes, and then every 6 hours"
+        f" the limit. {_limit(in_source)}. See also whether all executors have started. It is"
+        " tried again 10 minutes after the first such increase, and then every 6 hours"
     )
 
 
