@@ -45,6 +45,7 @@ def exact(text: str, precision: int, scale: int) -> list[Decimal]:
     size=st.sampled_from(KINDS),
 )
 @example(digits=9 * 10**37, cut=37, exponent=37, is_negative=False, size=(38, 10))
+@example(digits=10**37, cut=0, exponent=-39, is_negative=False, size=(38, 0))
 @example(digits=1234567891 * 10**28, cut=28, exponent=-1, is_negative=True, size=(10, 2))
 def test_a_number_is_exact_or_malformed(
     digits: int, cut: int, exponent: int, is_negative: bool, size: tuple[int, int]

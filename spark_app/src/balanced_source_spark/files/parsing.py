@@ -343,13 +343,14 @@ def _times(texts_of_times: pa.Array, kind: pa.DataType) -> pa.Array:
 def _decimals(numbers: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return decimals that are written as text.
 
-    A number that is far too large for the type becomes another one in Arrow's cast, unseen.
+    A number that is far too large for the type becomes another one in Arrow's cast, unseen. So does
+    one with more places than 128 bits hold, which is not zero: it is read in 256 bits.
     """
     most = 10.0 ** (kind.precision - kind.scale)
     found = pc.abs(pc.ascii_ltrim(numbers, "+").cast(pa.float64()))
     if pc.any(pc.greater(found, most)).as_py():
         raise pa.ArrowInvalid(f"a number does not fit {kind}")
-    return numbers.cast(kind)
+    return numbers.cast(pa.decimal256(MOST_DIGITS, kind.scale)).cast(kind)
 
 
 def _unchanged(texts_of_times: pa.Array) -> pa.Array:
