@@ -30,7 +30,8 @@ def verdict(
     """Return the decision when the load has been the same for long."""
     policy = Policy(min_readers=least, max_readers=most, scale_down_delay=0.0)
     load = factor * readers * CAPACITY * policy.target_utilization
-    memory = AutoscalerMemory(capacity=Capacity(rate=CAPACITY, at=0.0, is_measured=True))
+    known = Capacity(rate=CAPACITY, at=0.0, is_measured=True, proven_at=0.0)
+    memory = AutoscalerMemory(capacity=known)
     for tick in range(1, 40):
         now = 10.0 * tick
         counts = Counter(number % readers for number in range(splits))

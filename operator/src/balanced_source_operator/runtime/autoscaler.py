@@ -155,7 +155,7 @@ class Autoscaler:
         """Begin with the capacity that the operator before this one has measured, once."""
         rate, self._former_capacity = self._former_capacity, None
         if rate is not None:
-            capacity = Capacity(rate=rate, at=now, is_measured=True)
+            capacity = Capacity(rate=rate, at=now, is_measured=True, proven_at=now)
             self._memory = replace(self._memory, capacity=capacity)
 
     def _is_decided(self, decided_from: tuple[Policy, int, bool, Sample | None]) -> bool:
