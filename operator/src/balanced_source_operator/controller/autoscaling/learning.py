@@ -84,8 +84,8 @@ def _saturated(
 def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
     """Whether readers never waited for records, and did what they could.
 
-    They did if most of the time is that of micro-batches which took longer than the trigger
-    interval, so that the next one began at once; or if a backlog grew or was worked off.
+    They did if a large share of the time is that of micro-batches which took longer than the
+    trigger interval, so that the next one began at once; or if a backlog grew or was worked off.
     """
     if interval.is_steady and _is_busy(interval):
         return True

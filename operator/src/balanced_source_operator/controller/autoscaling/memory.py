@@ -50,7 +50,7 @@ class Capacity:
     Attributes:
         rate: records per second.
         at: when it was last confirmed.
-        is_measured: whether readers had a backlog then; otherwise it is a lower bound.
+        is_measured: whether readers had work all the time then; otherwise it is a lower bound.
         most: largest rate at which a reader was seen.
         proven_at: when a backlog has shown it; never if micro-batches that followed one another at
             once have: their commit may have taken the time.
@@ -124,7 +124,7 @@ class Ceiling:
     readers: int
     rate: float
     unread: int | None = None
-    retry_at: float = float("inf")
+    retry_at: float = math.inf
 
     @property
     def keeps_up(self) -> bool:

@@ -110,17 +110,18 @@ def needed(policy: Policy, load: Load, capacity: float) -> int | None:
     """Return the fewest readers that carry a load at the target; None if not even the most do."""
     if load.demand <= 0:
         return policy.min_readers
-    allowed = range(policy.min_readers, policy.max_readers + 1)
-    return next(
-        (n for n in allowed if load.of_busiest(n) <= capacity * policy.target_utilization), None
-    )
+    return _fewest(policy, load, capacity * policy.target_utilization)
 
 
 def carrying(policy: Policy, load: Load, capacity: float) -> int | None:
     """Return the fewest readers that carry what arrives, at whatever utilization; None if none."""
-    arriving = load.without_backlog
+    return _fewest(policy, load.without_backlog, capacity)
+
+
+def _fewest(policy: Policy, load: Load, most: float) -> int | None:
+    """Return the fewest readers whose busiest one has at most so much to do; None if none do."""
     allowed = range(policy.min_readers, policy.max_readers + 1)
-    return next((n for n in allowed if arriving.of_busiest(n) <= capacity), None)
+    return next((n for n in allowed if load.of_busiest(n) <= most), None)
 
 
 def most_useful(policy: Policy, load: Load) -> int:
