@@ -45,6 +45,13 @@ LARGE: Final = (
         budget=Budget(rescales=1, restores=1),
     ),
     Setting(
+        name="a source with two hosts moves",
+        hosts=("0", "1"),
+        parallelism=2,
+        records=1,
+        budget=Budget(moves=1),
+    ),
+    Setting(
         name="two hosts, crash",
         hosts=("0", "1"),
         parallelism=2,
@@ -151,6 +158,7 @@ SMALL: Final = (
     ),
     Setting(name="two operators", budget=Budget(rivals=1), records=1, splits=1),
     Setting(name="restored state", budget=Budget(restores=1), records=1, splits=1),
+    Setting(name="a source moves", budget=Budget(moves=1, crashes=1), records=1, splits=1),
     Setting(name="recreated topic", budget=Budget(recreations=1, crashes=1), records=1, splits=1),
     Setting(
         name="recreated topic, read anew",
@@ -183,6 +191,11 @@ LIVES: Final = (
         _COMING,
         name="hosts that come and go, and restored state",
         budget=Budget(rescales=2, crashes=5, hosts=4, overdue=1, restores=2),
+    ),
+    replace(
+        _COMING,
+        name="hosts that come and go, and moves",
+        budget=Budget(rescales=2, crashes=5, hosts=4, overdue=2, moves=2, faults=1),
     ),
     replace(
         _COMING,
@@ -234,7 +247,7 @@ LIVES: Final = (
         name="clusters that come and go",
         splits=4,
         variants=_TWO,
-        budget=Budget(rescales=2, crashes=3, growths=1, edits=4, faults=2),
+        budget=Budget(rescales=2, crashes=3, growths=1, edits=4, faults=2, moves=1),
     ),
     replace(
         _LIFE,
@@ -290,7 +303,7 @@ LIVES: Final = (
         is_bounded=True,
         is_periodic=False,
         variants=_PAUSED,
-        budget=Budget(rescales=2, crashes=3, edits=4, faults=2, old_news=2),
+        budget=Budget(rescales=2, crashes=3, edits=4, faults=2, old_news=2, moves=1),
     ),
     replace(
         _LIFE,

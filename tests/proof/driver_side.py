@@ -127,6 +127,11 @@ class DriverSide:
         """A process no longer exists, nor is its Spark checkpoint."""
         return self._remembered(("wiped", driver), lambda: self._wiped(driver))
 
+    def moved(self, driver: PartId) -> PartId:
+        """A host whose Spark checkpoint has moved along; its processes and its report have not."""
+        left = replace(self.drivers[driver], report=None, live=None, zombie=None)
+        return self.add(left)
+
     def undead(self, driver: PartId) -> DriverStep:
         """A process is thought dead, and continues."""
         return self._remembered(("undead", driver), lambda: self._undead(driver))

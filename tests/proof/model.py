@@ -16,6 +16,7 @@ from proof import rules
 from proof.brokers import FIRST_LIFE, Lives, recreated
 from proof.driver_side import DriverSide
 from proof.driver_steps import DriverSteps, Step
+from proof.moving import moved
 from proof.operator_side import OperatorSide, Question, TurnResult
 from proof.shell import offset_of
 from proof.sources import scopes_of, source_of, splits_of
@@ -443,6 +444,9 @@ class Model(DriverSteps):
                 if spec != world.spec:
                     edited = self._paid(world, "edits")._replace(spec=spec)
                     yield Step(("the user wants a source with", *names), edited, "edits")
+        if world.budget.moves and world.stored:
+            after = moved(self._paid(world, "moves"), self.operators, self.drivers)
+            yield Step(("the source moves, with its documents",), after, "moves")
         yield from self._changes(world)
 
     def _is_over(self, world: World) -> bool:

@@ -249,6 +249,16 @@ _OPERATOR: Final = (
         setting=_RESTORED,
     ),
     Mutant(
+        name="drivers of a source that has moved are taken for the former ones",
+        rule="liveness",
+        where="coordinator.state:Checkpoint.taken_over",
+        old="replace(host, incarnation=0)",
+        new="host",
+        setting=Setting(
+            name="a source moves", budget=Budget(moves=1, crashes=1), records=1, splits=1
+        ),
+    ),
+    Mutant(
         name="a rescale adds no readers",
         rule="rule 3, balanced",
         where=f"{_COORDINATOR}._on_parallelism",

@@ -234,6 +234,16 @@ class OperatorSide:
             self._questions[operator] = found
         return found
 
+    def taken_over(self, stored: PartId) -> PartId:
+        """The stored state, as the operator reads that of another uid."""
+        return self._add_checkpoint(self.checkpoints[stored].taken_over())
+
+    def for_no_driver(self, published: PartId) -> PartId:
+        """An assignment of another uid: the operator knows it, and drivers take it for none."""
+        known = self.assignments[published]
+        unread = replace(known, incarnations=dict.fromkeys(known.incarnations, 0))
+        return self._add_assignment(unread)
+
     def order_problem(self, stored: PartId, before: PartId, published: PartId) -> str | None:
         """Whether publishing breaks write-ahead, or tells nothing new; see `rules.publishing`."""
         name = (stored, before, published)
@@ -367,15 +377,13 @@ class OperatorSide:
     def _writes(self, effects: list[Effect]) -> Iterator[Write]:
         for effect in effects:
             if isinstance(effect, PersistState):
-                text = state_codec.encode(effect.checkpoint, self.sources[0], uid=UID)
-                yield Write(
-                    "stored",
-                    self.checkpoints.of(
-                        text, lambda t: state_codec.decode(t, self.sources[0], uid=UID)
-                    ),
-                )
+                yield Write("stored", self._add_checkpoint(effect.checkpoint))
             elif isinstance(effect, PublishAssignment):
                 yield Write("published", self._add_assignment(effect.assignment))
+
+    def _add_checkpoint(self, checkpoint: Checkpoint[Any, Any]) -> PartId:
+        text = state_codec.encode(checkpoint, self.sources[0], uid=UID)
+        return self.checkpoints.of(text, lambda t: state_codec.decode(t, self.sources[0], uid=UID))
 
     def _add_assignment(self, assignment: Assignment) -> PartId:
         text = assignment_document.encode(assignment, source=UID)

@@ -68,6 +68,7 @@ SMALL: Final[Mapping[str, Place]] = {
         is_embedded=True,
         parallelisms=(2, 1),
     ),
+    "the source moves": Place(source=_ONE_LIST, first=World(budget=Budget(moves=1))),
     "a reader more": Place(source=_ONE_LIST, first=World(budget=Budget(rescales=1))),
     "a reader less": Place(
         source=_ONE_LIST, first=World(parallelism=2, budget=Budget(rescales=1)), parallelisms=(2, 1)
@@ -93,7 +94,7 @@ LARGE: Final[Mapping[str, Place]] = {
 LIVES: Final[Mapping[str, Place]] = {
     "with an operator": Place(
         source=_MANY_LISTS,
-        first=World(parallelism=3, budget=Budget(operator=2, driver=2, rescales=2)),
+        first=World(parallelism=3, budget=Budget(operator=2, driver=2, rescales=2, moves=1)),
         parallelisms=(3, 1, 2),
     ),
     "without an operator": Place(

@@ -110,6 +110,7 @@ def budget_of(budget: Budget) -> str:
         "rivals": "second operators",
         "losses": "hosts given up",
         "silences": "silent hosts",
+        "moves": "moves to another cluster",
     }
     return (
         ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
@@ -128,6 +129,7 @@ KINDS: Final[Mapping[str, str]] = {
     "amnesia": "loss",
     "wipes": "loss",
     "restores": "loss",
+    "moves": "loss",
     "blind": "loss",
     "faults": "loss",
     "old_news": "reordering",

@@ -48,6 +48,8 @@ class Budget(NamedTuple):
         overdue: the operator waits no longer for a host that has not registered.
         losses: the operator gives up a host that does not report, whether its driver lives or not.
         silences: the operator gives nothing more to such a host.
+        moves: all processes end, and a backup restores the source under another uid: its documents,
+            except for reports, and its Spark checkpoints.
     """
 
     rescales: int = 0
@@ -68,6 +70,7 @@ class Budget(NamedTuple):
     overdue: int = 0
     losses: int = 0
     silences: int = 0
+    moves: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""

@@ -22,11 +22,16 @@ Label = tuple[Any, ...]
 
 
 class Budget(NamedTuple):
-    """Disturbances that may still happen: the operator dies, the driver dies, the user rescales."""
+    """Disturbances that may still happen.
+
+    The operator dies, the driver dies, the user rescales, the source moves with its documents to
+    another Kubernetes cluster.
+    """
 
     operator: int = 0
     driver: int = 0
     rescales: int = 0
+    moves: int = 0
 
 
 NOTHING: Final = Budget()

@@ -57,7 +57,7 @@ class Model:
         self.source = source
         self.is_embedded = is_embedded
         self.parallelisms = parallelisms
-        self._rescales = 0
+        self._rescales = self._moves = 0
         self._turns: dict[Any, Turn] = {}
         self._informed_drivers: dict[Any, Driver] = {}
         self._reports: dict[Any, str | None] = {}
@@ -72,7 +72,7 @@ class Model:
 
     def explore(self, first: World, *, limit: int = 200_000) -> Found:
         """Visit all worlds that can be reached, breadth first."""
-        self._rescales = first.budget.rescales
+        self._rescales, self._moves = first.budget.rescales, first.budget.moves
         seen: dict[Any, tuple[Any, Label]] = {name_of(first): (None, ())}
         todo = [first]
         while todo and len(seen) < limit:
@@ -92,7 +92,7 @@ class Model:
 
     def live(self, first: World, chance: random.Random, *, steps: int = 2_000) -> Found:
         """One random life, until nothing happens any more."""
-        self._rescales = first.budget.rescales
+        self._rescales, self._moves = first.budget.rescales, first.budget.moves
         world, trace = first, list[Label]()
         for _ in range(steps):
             following = list(self.steps(world))
@@ -145,6 +145,27 @@ class Model:
                     replace(world, parallelism=parallelism, budget=paid),
                     False,
                 )
+        if budget.moves and world.stored is not None:
+            yield ("the source moves, with its documents",), self._moved(world), False
+
+    def _moved(self, world: World) -> World:
+        """All processes have ended, and what is stored has another uid, which drivers ignore."""
+        taken = state_codec.decode(str(world.stored), self.source, uid=UID).taken_over()
+        published = world.published
+        if published is not None:
+            known = _assignment(published)
+            unread = replace(known, incarnations=dict.fromkeys(known.incarnations, 0))
+            published = assignment_document.encode(unread, source=UID)
+        return replace(
+            world,
+            operator=None,
+            driver=None,
+            stored=state_codec.encode(taken, self.source, uid=UID),
+            published=published,
+            report=None,
+            incarnation=0,
+            budget=world.budget._replace(moves=world.budget.moves - 1),
+        )
 
     def _operator_dies(self, world: World) -> World:
         return replace(
@@ -230,6 +251,7 @@ class Model:
         if (
             # Splits of readers that have left stay with others when there are more readers again.
             world.budget.rescales != self._rescales
+            or world.budget.moves != self._moves
             or world.incarnation > 1
             or state.hosts["0"].report is None
         ):

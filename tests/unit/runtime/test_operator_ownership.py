@@ -345,7 +345,7 @@ def test_a_source_restored_with_its_config_maps_reports_a_remedy_and_continues(
     async def play(story: Story) -> None:
         await story.begin()
         await read(story)
-        epoch = story.seen[-1][1]
+        lineage, epoch = story.seen[-1][:2]
         await restored(story, monkeypatch, documents=True)
         await story.until(lambda: condition(story)["reason"] == "ForeignObject", "a condition")
         assert FORMER_UID_ANNOTATION in condition(story)["message"]
@@ -354,7 +354,8 @@ def test_a_source_restored_with_its_config_maps_reports_a_remedy_and_continues(
         driver_from_checkpoint(story)
         story.broker.ends = dict.fromkeys(story.broker.ends, 9)
         await read(story)
-        assert story.seen[-1][1] > epoch, "the former state was taken over"
+        assert story.seen[-1][0] == lineage, "the former state was taken over as it was"
+        assert story.seen[-1][1] > epoch
         await story.until(lambda: condition(story)["status"] == "False", "all is well")
 
     assert_everything_once(played(play))

@@ -46,11 +46,20 @@ class PendingCall:
 
 @dataclass(slots=True)
 class Turn:
-    """What one turn (the handling of one event) has produced so far."""
+    """What one turn (the handling of one event) has produced so far.
+
+    Attributes:
+        now: seconds since 1970.
+        is_changed: whether it ends with a new epoch.
+        effects: what is to be done.
+        withdrawn: readers that were told of the end, and are not any more unless it is said again
+            in this turn.
+    """
 
     now: float = 0.0
     is_changed: bool = False
     effects: list[Effect] = field(default_factory=list)
+    withdrawn: frozenset[int] = frozenset()
 
 
 class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
@@ -286,7 +295,7 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
             self.state = replace(
                 self.state, no_more_splits=self.state.no_more_splits | {subtask_id}
             )
-            self.turn.is_changed = True
+            self.turn.is_changed |= subtask_id not in self.turn.withdrawn
 
     def send_event_to_reader(self, subtask_id: int, event: SourceEvent) -> None:
         if subtask_id not in self.readers:

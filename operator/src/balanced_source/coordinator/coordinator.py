@@ -316,11 +316,12 @@ class SourceCoordinator(HostReports[SplitT, StateT]):
         context = self._context
         # What was said to be the end is not the end of what is asked for now; the enumerator says
         # it again if it is.
-        context.turn.is_changed |= bool(self.state.no_more_splits)
+        context.turn.withdrawn = self.state.no_more_splits
         context.state = replace(self.state, no_more_splits=frozenset())
         self.source = source
         context.handled_finished = frozenset()
         self.enumerator.handle_source_change(source)
+        context.turn.is_changed |= not context.turn.withdrawn <= self.state.no_more_splits
         self._publish_new_settings()
         self._must_persist = True
 

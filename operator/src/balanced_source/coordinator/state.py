@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from balanced_source.api import Position, SourceSplit, SplitId, is_other
 from balanced_source.coordinator.loads import LoadTracker
@@ -336,3 +336,12 @@ class Checkpoint(Generic[SplitT, StateT]):
 
     coordinator: CoordinatorState[SplitT]
     enumerator: StateT
+
+    def taken_over(self) -> Self:
+        """Return it for the same source under a new uid, as a backup restores it.
+
+        All that was decided counts. Only its drivers are others: they find no report under that
+        uid, so their incarnations begin at 1 again.
+        """
+        hosts = {n: replace(host, incarnation=0) for n, host in self.coordinator.hosts.items()}
+        return replace(self, coordinator=replace(self.coordinator, hosts=hosts))

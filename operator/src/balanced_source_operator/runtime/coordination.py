@@ -270,7 +270,7 @@ class Coordination:
         """
         if former := self._identity.former:
             with contextlib.suppress(CorruptDocumentError):
-                state = state_codec.decode(stored, desired.source, uid=former)
+                state = state_codec.decode(stored, desired.source, uid=former).taken_over()
                 await self._state.swap(
                     state_codec.encode(state, desired.source, uid=self._identity.uid)
                 )
