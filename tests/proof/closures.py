@@ -158,6 +158,12 @@ SMALL: Final = (
     ),
     Setting(name="two operators", budget=Budget(rivals=1), records=1, splits=1),
     Setting(name="restored state", budget=Budget(restores=1), records=1, splits=1),
+    Setting(
+        name="an older checkpoint, and a split since",
+        budget=Budget(copies=1, crashes=1, growths=1),
+        records=1,
+        splits=1,
+    ),
     Setting(name="a source moves", budget=Budget(moves=1, crashes=1), records=1, splits=1),
     Setting(name="recreated topic", budget=Budget(recreations=1, crashes=1), records=1, splits=1),
     Setting(
@@ -260,6 +266,18 @@ LIVES: Final = (
         name="restored state",
         splits=4,
         budget=Budget(rescales=4, crashes=3, growths=1, restores=2),
+    ),
+    replace(
+        _LIFE,
+        name="an older checkpoint",
+        budget=Budget(rescales=3, crashes=4, growths=1, old_news=1, copies=1),
+    ),
+    replace(
+        _LIFE,
+        name="clusters and an older checkpoint",
+        splits=2,
+        variants=_TWO,
+        budget=Budget(rescales=1, crashes=4, edits=4, copies=1),
     ),
     replace(
         _LIFE,

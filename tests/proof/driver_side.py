@@ -132,6 +132,23 @@ class DriverSide:
         left = replace(self.drivers[driver], report=None, live=None, zombie=None)
         return self.add(left)
 
+    def may_be_copied(self, driver: PartId, broker: PartId) -> bool:
+        """Whether a host has read of all clusters, and all that it has logged is committed.
+
+        What of a cluster was delivered that was found after a copy is not delivered again.
+        """
+        log = self.drivers[driver].log
+        held = offset_of(log.last)
+        scopes = {s[0] for s in (*held.positions, *held.retained)}
+        return log.is_committed and scopes >= {s[0] for s in self._brokers[broker]}
+
+    def restored(self, driver: PartId, copy: PartId) -> PartId:
+        """A host with the Spark checkpoint of a copy; 0 while a process of it runs."""
+        now = self.drivers[driver]
+        if now.live is not None or now.zombie is not None:
+            return 0
+        return self.add(replace(now, log=self.drivers[copy].log, is_done=False))
+
     def undead(self, driver: PartId) -> DriverStep:
         """A process is thought dead, and continues."""
         return self._remembered(("undead", driver), lambda: self._undead(driver))

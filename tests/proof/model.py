@@ -13,10 +13,10 @@ from typing import Any, Final
 from balanced_source.api import SplitId
 from balanced_source.connectors.discovery import Discover
 from proof import rules
+from proof.backups import copied, moved
 from proof.brokers import FIRST_LIFE, Lives, recreated
 from proof.driver_side import DriverSide
 from proof.driver_steps import DriverSteps, Step
-from proof.moving import moved
 from proof.operator_side import OperatorSide, Question, TurnResult
 from proof.shell import offset_of
 from proof.sources import scopes_of, source_of, splits_of
@@ -74,6 +74,7 @@ class Model(DriverSteps):
             rival=0,
             stale=0,
             late=0,
+            copy=(),
             budget=setting.budget,
         )
 
@@ -447,6 +448,7 @@ class Model(DriverSteps):
         if world.budget.moves and world.stored:
             after = moved(self._paid(world, "moves"), self.operators, self.drivers)
             yield Step(("the source moves, with its documents",), after, "moves")
+        yield from copied(world, self.drivers)
         yield from self._changes(world)
 
     def _is_over(self, world: World) -> bool:

@@ -249,6 +249,19 @@ _OPERATOR: Final = (
         setting=_RESTORED,
     ),
     Mutant(
+        name="a split that was found after a checkpoint was copied continues where it was",
+        rule="rule 2, nothing lost",
+        where="coordinator.recovery:_goes_back",
+        old="len(state.hosts) == 1",
+        new="False",
+        setting=Setting(
+            name="an older checkpoint",
+            budget=Budget(copies=1, crashes=1, growths=1),
+            records=1,
+            splits=1,
+        ),
+    ),
+    Mutant(
         name="drivers of a source that has moved are taken for the former ones",
         rule="liveness",
         where="coordinator.state:Checkpoint.taken_over",

@@ -12,6 +12,7 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -66,7 +67,8 @@ class _Channel:
     """Documents between driver and operator.
 
     Attributes:
-        newest: incarnation in the report document.
+        last: the report document.
+        newest: incarnation in it.
         next: incarnation that a claim returns.
         written: the report that was written last.
     """
@@ -75,6 +77,7 @@ class _Channel:
     is_durable = True
 
     def __init__(self) -> None:
+        self.last: HostReport | None = None
         self.newest, self.next = 0, 1
         self.written: HostReport | None = None
 
@@ -85,8 +88,8 @@ class _Channel:
         return self.next
 
     def former(self, host: str) -> HostReport | None:
-        """No one: the search lets a driver take over at any time, also from one that still runs."""
-        return None
+        """The search lets a driver take over at any time, also from one that still runs."""
+        return None if self.last is None else replace(self.last, instance="")
 
     def is_gone(self, instance: Instance) -> bool:
         return False
@@ -221,6 +224,7 @@ class Shell:
         runtime._reported = host if is_reported else None
         runtime._failure, runtime._checkpoint = None, CheckpointWatch()
         runtime._problems, runtime._progress = ProblemBoard(lambda _: None), Progress()
+        self.channel.last = reported
         self.channel.newest = 0 if reported is None else reported.incarnation
         self.channel.written = None
         self._gate._board, _Board.ready = (None, 0) if ready is None else (self._board, ready)

@@ -111,6 +111,7 @@ def budget_of(budget: Budget) -> str:
         "losses": "hosts given up",
         "silences": "silent hosts",
         "moves": "moves to another cluster",
+        "copies": "older checkpoints",
     }
     return (
         ", ".join(f"{n} {kinds.get(k, k)}" for k, n in budget._asdict().items() if n) or "nothing"
@@ -130,6 +131,7 @@ KINDS: Final[Mapping[str, str]] = {
     "wipes": "loss",
     "restores": "loss",
     "moves": "loss",
+    "copies": "loss",
     "blind": "loss",
     "faults": "loss",
     "old_news": "reordering",

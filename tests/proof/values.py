@@ -50,6 +50,8 @@ class Budget(NamedTuple):
         silences: the operator gives nothing more to such a host.
         moves: all processes end, and a backup restores the source under another uid: its documents,
             except for reports, and its Spark checkpoints.
+        copies: somebody copies the Spark checkpoints and the sink, and restores both later, while
+            no driver runs.
     """
 
     rescales: int = 0
@@ -71,6 +73,7 @@ class Budget(NamedTuple):
     losses: int = 0
     silences: int = 0
     moves: int = 0
+    copies: int = 0
 
     def minus(self, kind: str, number: int = 1) -> "Budget":
         """What is left."""
@@ -181,6 +184,7 @@ class World(NamedTuple):
         stale: whose view of the stored state is older than the state: 1 the operator's, 2 the
             rival's, 0 no one's.
         late: an assignment that an operator has stored the state for, and publishes after a pause.
+        copy: drivers and what the sink has, at the moment of a copy; empty if there is none.
         budget: disturbances that may still happen.
     """
 
@@ -199,6 +203,7 @@ class World(NamedTuple):
     rival: PartId
     stale: int
     late: PartId
+    copy: tuple[PartId, ...]
     budget: Budget
 
     @property

@@ -196,9 +196,10 @@ def _of_older_epoch(offset: StreamOffset, former: HostReport) -> str:
         f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query"
         f" delivered: its epoch is {offset.epoch}, and that query had epoch {former.epoch}."
         f" Reading continues with the {len(offset.positions)} splits that the checkpoint holds."
-        " What was read to its end since then is not delivered again, and other splits continue"
-        " where that query last reported. Stop the query (under the operator: suspend the source),"
-        " restore the newest checkpoint, and start it again"
+        " If one application reads Kafka or Kinesis, partitions or shards that were found since"
+        " then are read from their beginning; of other sources they continue where that query last"
+        " reported, and what was read to its end is not delivered again. Stop the query (under the"
+        " operator: suspend the source), restore the newest checkpoint, and start it again"
     )
 
 

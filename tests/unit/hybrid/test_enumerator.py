@@ -1,6 +1,6 @@
 """What the enumerator of a hybrid source says and counts, and which part gets what."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -414,6 +414,23 @@ def test_a_part_hears_of_guesses_under_its_own_ids(monkeypatch: pytest.MonkeyPat
     enumerator.handle_history([present(enumerator, 0).split_id, former(enumerator, 1).split_id])
 
     assert heard == [{("lists", "list-0")}]
+
+
+@pytest.mark.parametrize(("which", "hears"), [(present, True), (former, False)])
+def test_only_a_copy_of_the_same_part_is_an_older_checkpoint_of_it(
+    monkeypatch: pytest.MonkeyPatch, which: Callable[..., Any], *, hears: bool
+) -> None:
+    """What was read of later parts says nothing about an earlier one, and the other way round."""
+    enumerator = in_second_part(leftovers=0, pending=1)
+    with_readers(enumerator, ReaderInfo(subtask_id=1, reported_splits=(which(enumerator, 0),)))
+    heard: list[Collection[SplitId]] = []
+    monkeypatch.setattr(enumerator.part, "handle_older_checkpoint", heard.append)
+
+    enumerator.handle_older_checkpoint(
+        [present(enumerator, 0).split_id, former(enumerator, 1).split_id]
+    )
+
+    assert heard == ([{("lists", "list-0")}] if hears else [])
 
 
 class Endless(NumberLists):

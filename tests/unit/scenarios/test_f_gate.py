@@ -101,9 +101,8 @@ def test_f7_an_empty_second_report_replaces_too_and_loses_nothing() -> None:
     stage = waiting(2)
     mine = stage.owned(0)
 
-    stage.registers(0, holding=dict.fromkeys(mine, 4)).registers(0, holding={}).registers(
-        1
-    ).discovers()
+    stage.registers(0, holding=dict.fromkeys(mine, 4), epoch=stage.epoch)
+    stage.registers(0, holding={}).registers(1).discovers()
 
     assert stage.given(0) == mine
     assert {stage.positions()[split] for split in mine} == {4}

@@ -61,7 +61,6 @@ class HostReports(Generic[SplitT, StateT]):
             # As if it had been seen in time: it may tell more than the checkpoint of the new
             # driver, and more than the stored state. Mostly it is known and changes nothing.
             self._on_report(report.former)
-            report = replace(report, former=None)
         # The new lineage is beyond that of this report too, so it is refused below: the host must
         # register again with what it holds.
         if registration.is_ahead(self.state, report):
@@ -79,7 +78,7 @@ class HostReports(Generic[SplitT, StateT]):
             self._register(report)
         # Documents may come late or twice. An older one would take positions back.
         elif host.report is None or report.sequence > host.report.sequence:
-            self._progress(host, report)
+            self._progress(host, replace(report, former=None))
 
     def _start_over(self, report: HostReport) -> None:
         self._context.state = registration.started_over(self.state, report)
@@ -152,6 +151,8 @@ class HostReports(Generic[SplitT, StateT]):
         if done.guessed is not None:
             # Guesses go before the reports are taken in, because they would compete with them.
             self.enumerator.handle_history(done.guessed)
+        elif done.newer is not None:
+            self.enumerator.handle_older_checkpoint(done.newer)
         for report in reports:
             again = finished.reopened(self.state, report, context.handled_finished)
             context.handled_finished -= again

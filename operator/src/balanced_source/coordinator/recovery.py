@@ -16,6 +16,7 @@ the enumerator.
 
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Generic
 
 from balanced_source.api import Position, ReaderInfo, Source, SplitId, is_other
@@ -46,6 +47,8 @@ class Recovery(Generic[SplitT]):
         released: revoked splits that the hosts have let go of, at their final positions.
         guessed: those that were given without knowing that the hosts hold anything, that no one
             ever had, and that have no owner now; None if there is nothing that was not known.
+        newer: those that were given after the Spark checkpoint of the only host was copied, if that
+            is an older copy; None if it is not.
     """
 
     state: CoordinatorState[SplitT]
@@ -54,6 +57,7 @@ class Recovery(Generic[SplitT]):
     back: Mapping[int, list[SplitT]]
     released: list[SplitT]
     guessed: frozenset[SplitId] | None
+    newer: frozenset[SplitId] | None
 
 
 def is_at_gate(state: CoordinatorState[SplitT]) -> bool:
@@ -121,8 +125,7 @@ def recover(
     if not reports or waiting_for(state):
         return None
     reports = _with_one_holder(reports)
-    # The state knows no host, and a host holds something: the state was lost or is new, so what was
-    # decided before is a guess.
+    # The state knows no host, and one holds something: what was decided before is a guess.
     has_history = not state.has_reports and not all(map(is_blank, reports.values()))
     known = _reported_ids(reports)
     # An older copy of the state may remember revocations that were done long ago. The first word
@@ -145,16 +148,34 @@ def recover(
     # One that was taken from its owner again is as much a guess as one that comes back now.
     taken = guesses - state.owners.keys() - state.revoking.keys()
     guessed = frozenset(gone.intersection(guesses) | taken) if has_history else None
+    newer = frozenset(gone | taken) if _goes_back(state, reports) else None
     state = _activate(_without(state, gone | taken), reports)
     # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
     # that continue may retain what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)
     state = replace(state, retained=state.retained | homeless)
-    readers = _readers(
-        state, source, reports, {s.split_id: s for splits in back.values() for s in splits}
-    )
+    # An older copy also has the word about what it only retains.
+    decided = () if newer is not None else chain.from_iterable(back.values())
+    readers = _readers(state, source, reports, {s.split_id: s for s in decided})
     return Recovery(
-        state=state, is_full=is_full, readers=readers, back=back, released=released, guessed=guessed
+        state=state,
+        is_full=is_full,
+        readers=readers,
+        back=back,
+        released=released,
+        guessed=guessed,
+        newer=newer,
+    )
+
+
+def _goes_back(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> bool:
+    """Whether the Spark checkpoint of the only host is an older copy: a report had later epochs.
+
+    Of several hosts, others may have read on with what the copy holds or lacks. An empty checkpoint
+    is not older but lost: the former report is all that is left then.
+    """
+    return len(state.hosts) == 1 and all(
+        report.former is not None and not is_blank(report) for report in reports.values()
     )
 
 
@@ -360,7 +381,14 @@ def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> 
 
 def _activated(host: HostState, epoch: int) -> HostState:
     phase = HOST.after(host.phase, HostEvent.PASSED)
-    return replace(host, phase=phase, addressed_epoch=epoch, known_from=host.known_from or epoch)
+    return replace(
+        host,
+        phase=phase,
+        # What a predecessor said matters at the gate only.
+        report=host.report and replace(host.report, former=None),
+        addressed_epoch=epoch,
+        known_from=host.known_from or epoch,
+    )
 
 
 def _readers(
