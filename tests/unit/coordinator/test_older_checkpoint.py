@@ -7,6 +7,7 @@ import pytest
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import EARLIEST, LATEST, OffsetsInitializer, TopicList
+from balanced_source.coordinator import HostsChanged
 from support.stage import Stage, splits
 from support.world import Driver, kafka_source
 
@@ -129,3 +130,22 @@ def test_with_several_hosts_what_the_copy_lacks_continues_where_it_was() -> None
     stage.adopts().adopts()
 
     assert stage.positions()["c", "t", 2] == 4
+
+
+def test_what_another_host_had_when_the_copy_was_made_continues_where_it_was() -> None:
+    """The copy lacks what that host read then, and its records were delivered."""
+    stage = Stage(readers=2, hosts=2).topic("t", 4, end=10).running()
+    others = {s for s in stage.owners if s not in stage.read(0)}
+    restore = copied(stage.drivers["0"])
+    stage.operator.handle(HostsChanged(("0",)))
+    for _ in range(4):
+        stage.adopts()
+    stage.more(5).adopts(0)
+    assert set(stage.state.hosts) == {"0"}
+    assert others
+    assert {stage.positions()[s] for s in others} == {15}
+
+    restore()
+    stage.operator.see_reports()
+
+    assert {stage.positions()[s] for s in others} == {15}

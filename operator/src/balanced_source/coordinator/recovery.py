@@ -171,11 +171,11 @@ def recover(
 def _goes_back(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport]) -> bool:
     """Whether the Spark checkpoint of the only host is an older copy: a report had later epochs.
 
-    Of several hosts, others may have read on with what the copy holds or lacks. An empty checkpoint
-    is not older but lost: the former report is all that is left then.
+    Where there are other hosts, or were when it was copied, these have read what it lacks. An empty
+    checkpoint is not older but lost: the former report is all that is left then.
     """
     return len(state.hosts) == 1 and all(
-        report.former is not None and not is_blank(report) for report in reports.values()
+        r.former is not None and not (is_blank(r) or r.hosts) for r in reports.values()
     )
 
 
