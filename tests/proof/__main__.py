@@ -10,8 +10,9 @@ import multiprocessing
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from itertools import repeat
 from queue import Queue
 from typing import Annotated, Any, Final
@@ -24,6 +25,7 @@ from proof.explorer import Explorer, Report
 from proof.lives import Fate, live, relive
 from proof.mutants import MUTANTS
 from proof.show import KINDS, Show, disturbances
+from proof.values import Setting
 from support.pull_values import Found
 
 CLOSURES: Final = (*LARGE, *SMALL)
@@ -75,17 +77,31 @@ def several(number: int, first: int, count: int) -> tuple[int, Fate | None]:
 
 
 def trace(number: int) -> set[lines.Line]:
-    """Lines that are executed by a small closure, or by lives of a setting or of the ledger."""
+    """Lines that are executed by one of the runs that are counted."""
     executed: set[lines.Line] = set()
     with lines.recorded(executed):
-        if number < len(SMALL):
-            Explorer(SMALL[number]).run()
-        elif (setting := number - len(SMALL)) < len(LIVES):
-            for _ in live(LIVES[setting], range(TRACED)):
-                pass
-        else:
-            ledger_lives.lived(ledger_lives.HOSTS[setting - len(LIVES)], 0, LEDGERS)
+        _counted()[number]()
     return executed
+
+
+def _counted() -> list[Callable[[], object]]:
+    """Small closures, and some lives of each setting, of the ledger and of pulling readers."""
+    return [
+        *(partial(_explored, setting) for setting in SMALL),
+        *(partial(_lived, setting) for setting in LIVES),
+        *(partial(ledger_lives.lived, hosts, 0, LEDGERS) for hosts in ledger_lives.HOSTS),
+        *(partial(pull.closed, name) for name in pull.SMALL),
+        *(partial(pull.lived, name, TRACED) for name in pull.LIVES),
+    ]
+
+
+def _explored(setting: Setting) -> None:
+    Explorer(setting).run()
+
+
+def _lived(setting: Setting) -> None:
+    for _ in live(setting, range(TRACED)):
+        pass
 
 
 @app.command()
@@ -179,7 +195,7 @@ def _lives(pool: ProcessPoolExecutor, show: Show, only: str, *, total: int, firs
 
 
 def _lines(workers: int, show: Show) -> bool:
-    runs = range(len(SMALL) + len(LIVES) + len(ledger_lives.HOSTS))
+    runs = range(len(_counted()))
     # New processes: those that have lived lives remember answers, and execute less.
     with ProcessPoolExecutor(workers) as pool:
         executed = set[lines.Line]().union(*pool.map(trace, runs))

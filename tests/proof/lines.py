@@ -20,6 +20,8 @@ WATCHED: Final = (
     "balanced_source.coordinator",
     "balanced_source.host",
     "balanced_source.connectors.discovery",
+    "balanced_source.connectors.pull.dealing",
+    "balanced_source.connectors.pull.enumerator",
     "balanced_source_spark.planner",
     "balanced_source_spark.planner_parts",
     "balanced_source_spark.kafka.hooks",

@@ -239,9 +239,12 @@ class OperatorSide:
         return self._add_checkpoint(self.checkpoints[stored].taken_over())
 
     def for_no_driver(self, published: PartId) -> PartId:
-        """An assignment of another uid: the operator knows it, and drivers take it for none."""
+        """An assignment of another uid: the operator knows it, and drivers take it for none.
+
+        It is meant for no incarnation that there may be, and for none that the next one is for.
+        """
         known = self.assignments[published]
-        unread = replace(known, incarnations=dict.fromkeys(known.incarnations, 0))
+        unread = replace(known, incarnations=dict.fromkeys(known.incarnations, -1))
         return self._add_assignment(unread)
 
     def order_problem(self, stored: PartId, before: PartId, published: PartId) -> str | None:

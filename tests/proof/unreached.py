@@ -38,7 +38,11 @@ _SILENT: Final = (
     " silent here."
 )
 
-_PULL: Final = "Readers that ask for splits: explored by itself, in `tests/proof/pull.py`."
+_PULL: Final = "Readers that ask for splits: no planner is explored with them."
+_DOUBT: Final = (
+    "After a lost state nothing is read that may have been read: unit tests of pulling readers."
+)
+_ONE_HOST: Final = "Readers that ask for splits are explored on one host, and keep their numbers."
 
 _INTERPRETER: Final = (
     "How the operator executes effects; the exploration executes them itself, and dies between any"
@@ -68,7 +72,26 @@ _PLACING: Final = "balanced_source.connectors.discovery.placing:PlacingEnumerato
 _REPORTER: Final = "balanced_source_spark.host_reporter:HostReporter"
 _PARTS: Final = "balanced_source_spark.planner_parts:PlannerParts"
 
+_PULLING: Final = "balanced_source.connectors.pull.enumerator:PullingSplitEnumerator"
+
 REASONS: Final[Mapping[str, str]] = {
+    f"{_PULLING}._doubt": _DOUBT,
+    f"{_PULLING}._end_doubt": _DOUBT,
+    f"{_PULLING}.handle_history": _DOUBT,
+    f"{_PULLING}._is_in_zone": "Lists of numbers are nowhere: unit tests of locality.",
+    f"{_PULLING}._is_near": "Lists of numbers are nowhere: unit tests of locality.",
+    f"{_PULLING}._failed": "No listing fails here: unit tests of single steps.",
+    f"{_PULLING}.handle_listing": "No listing fails here: unit tests of single steps.",
+    f"{_PULLING}.add_reader": "The coordinator registers all readers of a host at once.",
+    f"{_PULLING}.handle_renumbered": _ONE_HOST,
+    f"{_PULLING}.handle_revoked": _ONE_HOST,
+    "balanced_source.connectors.pull.enumerator:_is_newer": _ONE_HOST,
+    f"{_PULLING}.handle_source_change": "Lists of numbers are not edited: unit tests of steps.",
+    f"{_PULLING}.handle_split_request": "Reports carry numbers of splits, not single requests.",
+    f"{_PULLING}.is_exhausted": "Parts of hybrid sources: unit tests of those.",
+    f"{_PULLING}.blocked": _PEOPLE,
+    f"{_PULLING}.pending_splits": _PEOPLE,
+    f"{_PULLING}.problems": _PEOPLE,
     f"{_PLACING}._follow_drift": _LOADS,
     f"{_PLACING}.handle_loads": _LOADS,
     f"{_PLACING}._is_settled": _LOADS,
@@ -120,18 +143,11 @@ REASONS: Final[Mapping[str, str]] = {
     f"{_COORDINATOR}.loads": _LOADS,
     f"{_COORDINATOR}.mailbox": _EVENTS,
     f"{_COORDINATOR}.source_groups": _ALIGNMENT,
-    f"{_COORDINATOR}.requests": _PULL,
-    f"{_COORDINATOR}.host_reports:HostReports._take_requests": _PULL,
-    f"{_COORDINATOR}.context:CoordinatorContext.finish_splits": _PULL,
-    "balanced_source.host.machine:ReaderHost.requests": _PULL,
     "balanced_source.host.finish:is_read": _PULL,
     f"{_COORDINATOR}.state_codec:_upgrade_1": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_2": _OLDER,
     f"{_COORDINATOR}.state_codec:_upgrade_host_1": _OLDER,
     f"{_COORDINATOR}.recovery:_with_one_holder": "Two hosts that share a Spark checkpoint.",
-    f"{_COORDINATOR}.registration:with_reported": (
-        "Sources without the opt-in of FLIP-537; none ships."
-    ),
     "balanced_source.host.alignment": _ALIGNMENT,
     "balanced_source.host.cutting": (
         "Hot splits that are cut: which reader reads a range, never which range."
