@@ -4,9 +4,8 @@ What is kept is what the API server has, whatever the watch goes through.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -14,14 +13,7 @@ from structlog.testing import capture_logs
 
 from balanced_source_operator.kube import informer as module
 from balanced_source_operator.kube.cached import CachedApi
-from balanced_source_operator.kube.informer import (
-    HELD,
-    LIST_ADDED,
-    RELIST,
-    RETRY_FIRST,
-    RETRY_MAX,
-    Informer,
-)
+from balanced_source_operator.kube.informer import LIST_ADDED, RELIST, RETRY_FIRST, Informer
 from balanced_source_operator.kube.port import (
     KubernetesError,
     Manifest,
@@ -316,145 +308,6 @@ def test_a_list_in_pages_reports_deleted_objects_after_its_last_page() -> None:
             assert scene.names() == ["b", "c"]
 
     play(story)
-
-
-MANY = 500
-"""Watches after which an informer is ended."""
-
-
-class Failing(Server):
-    """Every watch lasts `lasts` seconds and then ends as `end` says: None for in order."""
-
-    def __init__(self, end: Exception | None, *, lasts: float = 0.0) -> None:
-        super().__init__(config_map("a", 5))
-        self.end, self.lasts = end, lasts
-        self.watches: list[float] = []
-
-    async def watch(
-        self, kind: ResourceKind, namespace: str, *, selector: str, revision: str
-    ) -> AsyncGenerator[WatchEvent, None]:
-        self.watches.append(virtual_time.clock())
-        if len(self.watches) > MANY:
-            # Else a loop without a pause would hang the test instead of failing it.
-            raise asyncio.CancelledError
-        await asyncio.sleep(self.lasts)
-        if self.end is not None:
-            raise self.end.with_traceback(None)
-        return
-        yield
-
-    @property
-    def gaps(self) -> list[float]:
-        """Seconds between a watch's end and the next one."""
-        return [after - before - self.lasts for before, after in pairwise(self.watches)]
-
-
-FAULTS = [
-    None,
-    ExpiredError("410"),
-    KubernetesError("broken"),
-    RefusedError("forbidden", status=403),
-    SilentWatchError("no byte"),
-    RuntimeError("a mistake of ours"),
-]
-
-
-class TestPauses:
-    @pytest.mark.parametrize("end", FAULTS, ids=repr)
-    def test_watches_that_do_not_hold_are_opened_ever_more_rarely(
-        self, end: Exception | None
-    ) -> None:
-        """Whatever ends them, and although each list succeeds."""
-
-        async def story() -> None:
-            server = Failing(end)
-            with running(Scene(server)):
-                await asyncio.sleep(300)
-            assert 15 <= len(server.watches) <= 45
-            assert server.lists <= len(server.watches)
-            assert all(RETRY_FIRST / 2 <= gap <= RETRY_MAX for gap in server.gaps)
-            assert all(gap >= RETRY_MAX / 2 for gap in server.gaps[5:]), "the back-off grows"
-
-        play(story)
-
-    @pytest.mark.parametrize("end", FAULTS, ids=repr)
-    def test_after_a_watch_that_has_held_the_back_off_begins_again(
-        self, end: Exception | None
-    ) -> None:
-        async def story() -> None:
-            server = Failing(end)
-            with running(Scene(server)):
-                await asyncio.sleep(100)
-                server.lasts = HELD
-                server.watches.clear()
-                await asyncio.sleep(200)
-            assert all(gap <= RETRY_FIRST for gap in server.gaps[1:])
-            assert len(server.watches) >= 15
-
-        play(story)
-
-    @pytest.mark.parametrize("end", [None, ExpiredError("410"), SilentWatchError("no byte")])
-    def test_a_watch_that_has_held_and_ends_in_time_is_followed_at_once(
-        self, end: Exception | None
-    ) -> None:
-        async def story() -> None:
-            server = Failing(end, lasts=HELD)
-            with running(Scene(server)) as scene:
-                await asyncio.sleep(10 * HELD + 1)
-                assert scene.informer.is_live
-            assert set(server.gaps) == {0.0}
-            assert len(server.watches) == 11
-
-        play(story)
-
-    def test_a_long_list_does_not_count_as_a_watch_that_has_held(self) -> None:
-        """Of thousands of objects, and its revision is too old when it is there."""
-
-        async def story() -> None:
-            server = Failing(ExpiredError("410"))
-            server.between_pages = lambda: asyncio.sleep(2 * HELD)  # type: ignore[method-assign]
-            with running(Scene(server)):
-                await asyncio.sleep(400)
-            assert all(gap >= 2 * HELD + RETRY_MAX / 2 for gap in server.gaps[5:])
-
-        play(story)
-
-    def test_a_list_that_is_due_waits_for_no_pause(self) -> None:
-        """A namespace was added: the watch is left on purpose."""
-
-        async def story() -> None:
-            server = Server(config_map("a", 5))
-            with running(Scene(server, namespaces={"default"})) as scene:
-                await scene.hears(None)  # opened again in a moment
-                scene.informer.add("other")
-                await asyncio.sleep(LIST_ADDED - HELD / 2)
-                server.news.put_nowait(None)
-                await asyncio.sleep(HELD / 2)
-                server.news.put_nowait(WatchEvent("BOOKMARK", _at(20)))
-                await asyncio.sleep(0.001)
-                assert server.lists == 2
-
-        play(story)
-
-    def test_watches_that_end_at_once_are_logged(self) -> None:
-        async def story() -> None:
-            with capture_logs() as logs, running(Scene(Failing(None))):
-                await asyncio.sleep(60)
-            assert 3 <= len(logs) <= 10
-            assert {(entry["log_level"], entry["kind"]) for entry in logs} == {
-                ("warning", "configmaps")
-            }
-
-        play(story)
-
-    def test_until_an_expired_revision_is_listed_nothing_is_known_for_certain(self) -> None:
-        async def story() -> None:
-            server = Failing(ExpiredError("410"))
-            with running(Scene(server)) as scene:
-                await asyncio.sleep(RETRY_FIRST / 4)
-                assert (server.lists, scene.informer.is_live) == (1, False)
-
-        play(story)
 
 
 class TestSomeNamespaces:
