@@ -96,7 +96,7 @@ class FakeKubernetes:
     objections: dict[ResourceKind, str] = field(default_factory=dict)
     objects: dict[Key, dict[str, Any]] = field(default_factory=dict)
     _applied: dict[Key, Manifest] = field(default_factory=dict)
-    _denied: dict[tuple[str, ResourceKind], RefusedError] = field(default_factory=dict)
+    _denied: dict[tuple[str, ResourceKind], KubernetesError] = field(default_factory=dict)
     _watchers: list[Watcher] = field(default_factory=list)
     _revisions: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
@@ -129,9 +129,9 @@ class FakeKubernetes:
         return lambda: self._watchers.remove(tell)
 
     def deny(
-        self, error: RefusedError, *, kind: ResourceKind, verbs: Iterable[str]
+        self, error: KubernetesError, *, kind: ResourceKind, verbs: Iterable[str]
     ) -> Callable[[], None]:
-        """Refuse calls of clients, as rights, webhooks and policies do.
+        """Refuse calls of clients, as rights, webhooks and policies do, or do not answer them.
 
         Returns how to allow them again.
         """
@@ -146,8 +146,11 @@ class FakeKubernetes:
 
     def check_allowed(self, verb: str, kind: ResourceKind) -> None:
         """Refuse what is denied."""
-        if (error := self._denied.get((verb, kind))) is not None:
+        if (error := self._denied.get((verb, kind))) is None:
+            return
+        if isinstance(error, RefusedError):
             raise RefusedError(f"{kind.plural}: {error}", status=error.status)
+        raise error.with_traceback(None)
 
     # --- what the API server does -----------------------------------------------------------------
 

@@ -76,6 +76,18 @@ API_SERVER_REFUSED: Final = (
     "The API server refused for another cause, or had an error that lasted 10 seconds.",
     "Check the cause that the message names.",
 )
+REQUEST_UNANSWERED: Final = (
+    "RequestUnanswered",
+    ReasonKind.OPERATION,
+    (
+        "The API server has not answered a request of the operator for 30 seconds, although it"
+        " answers others. Usually an admission webhook hangs."
+    ),
+    (
+        "Check the admission webhooks that match the kind which the message names, and the log of"
+        " the API server."
+    ),
+)
 FOREIGN_OBJECT: Final = (
     "ForeignObject",
     ReasonKind.OPERATION,

@@ -23,6 +23,7 @@ class Reason(ExplainedReason):
     ADMISSION_DENIED = operation_reasons.ADMISSION_DENIED
     OBJECT_INVALID = operation_reasons.OBJECT_INVALID
     API_SERVER_REFUSED = operation_reasons.API_SERVER_REFUSED
+    REQUEST_UNANSWERED = operation_reasons.REQUEST_UNANSWERED
     FOREIGN_OBJECT = operation_reasons.FOREIGN_OBJECT
     STATE_CONFLICT = operation_reasons.STATE_CONFLICT
     SPARK_OPERATOR_MISSING = operation_reasons.SPARK_OPERATOR_MISSING

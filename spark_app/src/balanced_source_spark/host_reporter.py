@@ -29,6 +29,7 @@ from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts
 from balanced_source_spark.planning_watch import PlanningWatch
 from balanced_source_spark.report_lease import ReportLease
+from balanced_source_spark.report_retries import ReportRetries
 
 log = get_logger(__name__)
 
@@ -90,6 +91,7 @@ class HostReporter:
     _problems: ProblemBoard
     _progress: Progress
     _reported: ReaderHost | None
+    _retries: ReportRetries
     _seen: NewestAssignment
     _watch: PlanningWatch
 
@@ -225,11 +227,7 @@ class HostReporter:
             alignment, host = self._progress.alignment, self._host
             # What is delivered counts, too: a source may wait for the end of its splits.
             changed = host is not None and (host.durable, host.committed, alignment) != written
-            heartbeat = (
-                HEARTBEAT_INTERVAL
-                if alignment is None
-                else min(HEARTBEAT_INTERVAL, alignment.idle_timeout / SIGNS_OF_LIFE)
-            )
+            heartbeat = self._heartbeat_interval
             return last + (min(REPORT_INTERVAL, heartbeat) if changed else heartbeat)
 
         with self._lock:
@@ -238,6 +236,14 @@ class HostReporter:
                 if left <= 0:
                     return
                 self._lock.wait(min(left, REPORT_INTERVAL))
+
+    @property
+    def _heartbeat_interval(self) -> float:
+        """Seconds between reports when nothing changed."""
+        alignment = self._progress.alignment
+        if alignment is None:
+            return HEARTBEAT_INTERVAL
+        return min(HEARTBEAT_INTERVAL, alignment.idle_timeout / SIGNS_OF_LIFE)
 
     def _write(
         self, host: ReaderHost, sequence: int, progress: Progress, problems: tuple[Problem, ...]
@@ -252,11 +258,15 @@ class HostReporter:
             return True
         except Exception as error:  # noqa: BLE001
             # A bug must not end the reporter: the driver would vanish silently
-            log.warning("cannot report now; the query continues", error=str(error) or repr(error))
+            pause = self._retries.failed(error)
             with self._lock:
                 self._is_urgent = True
-                self._lock.wait(REPORT_INTERVAL)
+                # An alignment group must not take this source for idle because of the pause.
+                pause = min(pause, max(REPORT_INTERVAL, self._heartbeat_interval))
+                # Not until there is news: it goes with the next attempt, and need not hurry it.
+                self._lock.wait_for(lambda: self._is_closed, pause)
             return False
+        self._retries.written()
         return True
 
     def _send(

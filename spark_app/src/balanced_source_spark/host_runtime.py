@@ -40,6 +40,7 @@ from balanced_source_spark.newest_assignment import RETRY, NewestAssignment
 from balanced_source_spark.place import Whereabouts, this_place
 from balanced_source_spark.planning_watch import PlanningWatch
 from balanced_source_spark.report_lease import ReportLease
+from balanced_source_spark.report_retries import ReportRetries
 from balanced_source_spark.why_nothing import check_patience, fenced, unassigned, without_retry
 
 log = get_logger(__name__)
@@ -114,6 +115,7 @@ class HostRuntime(HostReporter):
         self._checkpoint = CheckpointWatch()
         self._watch = watch or PlanningWatch()
         self._reported: ReaderHost | None = None
+        self._retries = ReportRetries()
         self._is_urgent = False
         self._is_closed = False
         # Last, with the reporter: both threads touch what is made above.

@@ -1,4 +1,4 @@
-"""Which refusals by the API server are problems, and for how long."""
+"""Which refusals by the API server, and requests without an answer, are problems; for how long."""
 
 import asyncio
 import contextlib
@@ -7,18 +7,32 @@ from typing import Any
 import pytest
 
 from balanced_source.api import ProblemBoard
-from balanced_source_operator.kube.port import RefusedError
+from balanced_source_operator.kube.port import (
+    ConflictError,
+    KubernetesError,
+    RefusedError,
+    UnknownKindError,
+)
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CONFIG_MAP,
     EVENT,
     KUBEFLOW_APPLICATION,
+    POD_TEMPLATE,
     SECRET,
+    SERVICE_ACCOUNT,
 )
-from balanced_source_operator.runtime.refusals import KEEP_MESSAGE, PATIENCE, ReportingApi
+from balanced_source_operator.runtime.refusals import (
+    KEEP_MESSAGE,
+    NO_ANSWER_PATIENCE,
+    PATIENCE,
+    PROBE_TIMEOUT,
+    SAME_ROW,
+    ReportingApi,
+)
 from support import virtual_time
 from support.builders import identity, source_body
-from support.fake_kubernetes import FakeKubernetes
+from support.fake_kubernetes import FakeClient, FakeKubernetes
 
 
 class Scene:
@@ -34,14 +48,18 @@ class Scene:
         wanted = {"kind": CONFIG_MAP, "verbs": ("get",), **where}
         return self.server.deny(RefusedError(words, status=status), **wanted)
 
+    def silence(self, **where: Any) -> Any:
+        wanted = {"kind": CONFIG_MAP, "verbs": ("get",), **where}
+        return self.server.deny(KubernetesError("the API server does not answer"), **wanted)
+
     async def get(self, name: str = "orders-enumerator", kind: Any = CONFIG_MAP) -> list[str]:
         """Ask for an object; return what is on the board then."""
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(KubernetesError):
             await self.api.get(kind, "default", name)
         return self.told
 
     async def create(self, kind: Any, name: str) -> list[str]:
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(KubernetesError):
             await self.api.create(kind, {"metadata": identity().metadata(name)})
         return self.told
 
@@ -178,3 +196,179 @@ def test_calls_that_are_not_refused_do_what_the_api_does() -> None:
         assert scene.told == []
 
     virtual_time.run(play())
+
+
+@pytest.mark.parametrize(
+    ("status", "reported"), [(403, False), (500, True)], ids=["may not ask", "fails"]
+)
+def test_a_dry_run_that_is_not_allowed_is_no_problem(status: int, *, reported: bool) -> None:
+    """The check is skipped then. One that fails for another cause cuts off the turn."""
+
+    async def play() -> None:
+        scene = Scene()
+        scene.refuse(status=status, kind=POD_TEMPLATE, verbs=("check",))
+        for _ in range(2):
+            with pytest.raises(RefusedError):
+                await scene.api.objection(
+                    POD_TEMPLATE, {"metadata": identity().metadata("orders-driver")}
+                )
+            await asyncio.sleep(PATIENCE)
+        assert bool(scene.told) is reported
+
+    virtual_time.run(play())
+
+
+class TestNoAnswer:
+    def test_it_is_a_problem_if_it_lasts_until_there_is_one(self) -> None:
+        async def play() -> None:
+            scene = Scene()
+            for _ in range(2):
+                allow = scene.silence()
+                assert await scene.get() == []
+                await asyncio.sleep(NO_ANSWER_PATIENCE - 1)
+                assert await scene.get() == []
+                assert not scene.api.turn_failed(KubernetesError("no answer"))
+                await asyncio.sleep(1)
+                (told,) = await scene.get()
+                assert "the request to get ConfigMap orders-enumerator since 2025-" in told
+                assert scene.api.turn_failed(KubernetesError("no answer"))
+                allow()
+                assert await scene.get("orders-assignment") == [told], "that is another object"
+                assert await scene.get() == []
+
+        virtual_time.run(play())
+
+    def test_its_message_names_the_first_attempt(self) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            for _ in range(100):
+                await scene.get()
+                await asyncio.sleep(5)
+            assert "since 2025-06-15T15:06:40Z" in scene.told[0]
+
+        virtual_time.run(play())
+
+    @pytest.mark.parametrize(
+        ("kind", "probe"), [(CONFIG_MAP, SERVICE_ACCOUNT), (SERVICE_ACCOUNT, CONFIG_MAP)]
+    )
+    def test_it_does_not_count_while_another_kind_gets_none_either(
+        self, kind: Any, probe: Any
+    ) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence(kind=kind)
+            await scene.get(kind=kind)
+            await asyncio.sleep(NO_ANSWER_PATIENCE - 1)
+            back = scene.silence(kind=probe)
+            await scene.get(kind=kind)
+            back()
+            for pause in (1, 1, NO_ANSWER_PATIENCE - 2):
+                await asyncio.sleep(pause)
+                assert await scene.get(kind=kind) == [], "the time begins again"
+            await asyncio.sleep(2)
+            assert len(await scene.get(kind=kind)) == 1
+            scene.silence(kind=probe)
+            assert len(await scene.get(kind=kind)) == 1, "what is known stays known"
+
+        virtual_time.run(play())
+
+    @pytest.mark.parametrize(
+        "answer", [RefusedError("no", status=403), UnknownKindError("odd"), ConflictError("odd")]
+    )
+    def test_a_refusal_of_another_kind_is_an_answer(self, answer: KubernetesError) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            scene.server.deny(answer, kind=SERVICE_ACCOUNT, verbs=("get",))
+            await scene.get()
+            await asyncio.sleep(NO_ANSWER_PATIENCE)
+            assert len(await scene.get()) == 1
+
+        virtual_time.run(play())
+
+    def test_an_api_server_that_takes_long_for_a_small_request_counts_as_away(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            call = FakeClient._call
+
+            async def slow(client: FakeClient, verb: str, kind: Any, *rest: Any) -> Any:
+                await asyncio.sleep(2 * PROBE_TIMEOUT if kind == SERVICE_ACCOUNT else 0)
+                return await call(client, verb, kind, *rest)
+
+            monkeypatch.setattr(FakeClient, "_call", slow)
+            for _ in range(20):
+                begun = virtual_time.clock()
+                assert await scene.get() == []
+                assert virtual_time.clock() - begun == PROBE_TIMEOUT
+
+        virtual_time.run(play())
+
+    def test_rare_requests_do_not_add_up(self) -> None:
+        """Such as events, of which there may be one in hours."""
+
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            for _ in range(5):
+                assert await scene.get() == []
+                await asyncio.sleep(SAME_ROW)
+
+        virtual_time.run(play())
+
+    def test_an_answer_of_another_kind_takes_its_place(self) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            await scene.get()
+            await asyncio.sleep(NO_ANSWER_PATIENCE)
+            assert len(await scene.get()) == 1
+            scene.refuse("denied")
+            (told,) = await scene.get()
+            assert "denied" in told
+            scene.silence()
+            assert await scene.get() == [told], "until that lasts"
+            await asyncio.sleep(NO_ANSWER_PATIENCE)
+            (told,) = await scene.get()
+            assert "has not answered" in told
+            scene.server.deny(ConflictError("odd"), kind=CONFIG_MAP, verbs=("get",))
+            assert await scene.get() == []
+
+        virtual_time.run(play())
+
+    def test_a_turn_that_succeeds_ends_it_unless_the_request_comes_after_turns(self) -> None:
+        async def play() -> None:
+            scene = Scene()
+            scene.silence()
+            scene.silence(kind=EVENT, verbs=("create",))
+            for _ in range(2):
+                await scene.create(EVENT, "orders-1")
+                await scene.get()
+                await asyncio.sleep(NO_ANSWER_PATIENCE)
+            assert len(scene.told) == 2
+
+            scene.api.turn_succeeded()
+
+            (told,) = scene.told
+            assert "create Event" in told
+
+        virtual_time.run(play())
+
+    @pytest.mark.parametrize("seconds", [PATIENCE - 1, PATIENCE])
+    def test_other_errors_that_cut_off_turns_are_a_problem_if_they_last(
+        self, seconds: float
+    ) -> None:
+        async def play() -> None:
+            scene = Scene()
+            error = ConflictError("roles orders: the webhook says no.")
+            assert not scene.api.turn_failed(error)
+            await asyncio.sleep(seconds)
+            assert scene.api.turn_failed(error) == (seconds == PATIENCE) == bool(scene.told)
+            scene.api.turn_succeeded()
+            assert scene.told == []
+            assert not scene.api.turn_failed(error)
+
+        virtual_time.run(play())

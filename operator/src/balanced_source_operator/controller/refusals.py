@@ -1,12 +1,13 @@
-"""What a refusal by the API server means, and what to do about it."""
+"""What a refusal by the API server, or no answer at all, means, and what to do about it."""
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from balanced_source.api import Problem
 from balanced_source.reasons import Reason
-from balanced_source_operator.kube.port import RefusedError
+from balanced_source_operator.kube.port import KubernetesError, RefusedError
 
 _CAUSES: Final = (
     (
@@ -62,6 +63,14 @@ _OF_SUBMISSIONS: Final = (
 )
 """What the API server answers to Spark operators only."""
 
+_CHECK_WEBHOOKS: Final = (
+    "Usually an admission webhook hangs: check those that match this kind (kubectl get"
+    " validatingwebhookconfigurations,mutatingwebhookconfigurations) and the services behind them"
+)
+_CHECK_SERVER: Final = (
+    "Check the log of the API server and, for a custom resource, the conversion webhook of its CRD"
+)
+
 _CLIENT_ERRORS: Final = range(400, 500)
 _TOO_MANY_REQUESTS: Final = 429
 
@@ -81,6 +90,33 @@ def refusal_problem(action: str, error: RefusedError, *, scope: str) -> Problem:
     answer = f"The API server refused to {action} ({error.status}): {words.rstrip('.')}"
     message = f"{answer}. {advice}; the operator retries automatically."
     return Problem(reason=reason, message=message, scope=scope)
+
+
+def unanswered_problem(action: str, *, since: float, is_read: bool, scope: str) -> Problem:
+    """Return the problem that a request without an answer is.
+
+    Args:
+        action: what was asked for, as in `refusal_problem`.
+        since: when the first of the attempts failed, seconds since the epoch.
+        is_read: whether it changes nothing, so that no admission webhook hears of it.
+        scope: the object, as in `refusal_problem`.
+    """
+    stamp = f"{datetime.fromtimestamp(since, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    message = (
+        f"The API server has not answered the request to {action} since {stamp}, although it"
+        f" answers other requests. {_CHECK_SERVER if is_read else _CHECK_WEBHOOKS}; the operator"
+        " retries automatically"
+    )
+    return Problem(reason=Reason.REQUEST_UNANSWERED, message=message, scope=scope)
+
+
+def cut_off_problem(error: KubernetesError) -> Problem:
+    """Return the problem that any other error is, such as a conflict, that is repeated for long."""
+    message = (
+        f"The operator cannot serve this source: {str(error).rstrip('.')}. Check the cause that"
+        " the message names; the operator retries automatically"
+    )
+    return Problem(reason=Reason.API_SERVER_REFUSED, message=message)
 
 
 def refusal_cause(words: str) -> tuple[Reason, str]:

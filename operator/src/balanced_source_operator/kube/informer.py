@@ -29,6 +29,9 @@ LIST_ADDED: Final = 15.0
 """Seconds after which everything is listed again because a namespace was added. Namespaces that are
 added one after another share a list."""
 
+HELD: Final = 10.0
+"""Seconds that a watch must last before the next fault is treated as the first one."""
+
 RETRY_FIRST: Final = 1.0
 RETRY_MAX: Final = 15.0
 """Seconds until the next attempt after a failure, at first and at most."""
@@ -75,6 +78,7 @@ class Informer:
         self._added: set[str] = set()
         self._due = 0.0
         self._revision = ""
+        self._opened_at: float | None = None
         self._tell = tell
         self._selector = selector
         self.kind = kind
@@ -119,22 +123,46 @@ class Informer:
         """Follow the kind until this is cancelled. No failure ends it."""
         pause = RETRY_FIRST
         while True:
-            try:
-                if not self._revision or time.monotonic() >= self._due:
-                    await self._list()
-                pause = RETRY_FIRST
-                await self._follow()
-            except ExpiredError:
-                # 410: what has changed since is not known any more, and only a list tells.
-                self._revision = ""
-            except SilentWatchError:
-                # If the API server is away, opening the watch again fails, and that is told.
-                log.debug("watch opened again", kind=self.kind.plural)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
+            self._opened_at = None
+            error = await self._attempt()
+            has_held = self._has_held()
+            # Not after a list: while lists succeed and only watches fail, the back-off must grow.
+            pause = RETRY_FIRST if has_held else pause
+            if error is not None:
                 self._failed(error)
-                jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                await asyncio.sleep(UNKNOWN if self.is_unknown else jittered)
-                pause = min(2 * pause, RETRY_MAX)
+            elif has_held or self._is_list_due():
+                continue
+            else:
+                # Without a revision, changes are missed until the next list.
+                self.is_live = self.is_live and bool(self._revision)
+                log.warning("watch ended at once; trying again", kind=self.kind.plural)
+            jittered = pause * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+            await asyncio.sleep(UNKNOWN if self.is_unknown else jittered)
+            pause = min(2 * pause, RETRY_MAX)
+
+    async def _attempt(self) -> Exception | None:
+        """List if that is due, then watch. Return what went wrong."""
+        try:
+            if not self._revision or self._is_list_due():
+                await self._list()
+            self._opened_at = time.monotonic()
+            await self._follow()
+        except ExpiredError:
+            # 410: what has changed since is not known any more, and only a list tells.
+            self._revision = ""
+        except SilentWatchError:
+            # If the API server is away, opening the watch again fails, and that is told.
+            log.debug("watch opened again", kind=self.kind.plural)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the sources depend on this
+            return error
+        return None
+
+    def _has_held(self) -> bool:
+        """Whether the last watch has lasted. The list before it may have taken long by itself."""
+        return self._opened_at is not None and time.monotonic() - self._opened_at >= HELD
+
+    def _is_list_due(self) -> bool:
+        return time.monotonic() >= self._due
 
     def _failed(self, error: Exception) -> None:
         """Note a failure, and whether the watch may continue behind what it has told.
@@ -195,7 +223,7 @@ class Informer:
                     self._note(change)
                 # Also for a watch that breaks: older states must not be told after newer ones.
                 self._revision = str(change.manifest["metadata"]["resourceVersion"])
-                if time.monotonic() >= self._due:
+                if self._is_list_due():
                     break
         # The API server ends each watch after a while; that is no failure.
         self.is_live = True

@@ -225,9 +225,11 @@ class Children:
 
     async def _carry_out_deletions(self, decision: Decision) -> None:
         self._former.forget(decision.delete)
+        # The problem is announced only if its words are new, so this event must be its Warning.
+        is_problem = decision.problem is not None and decision.problem.message == decision.message
         for application in decision.delete:
             await self._delete(application)
-            await self._events.post(decision.reason, decision.message)
+            await self._events.post(decision.reason, decision.message, warning=is_problem)
 
     async def _bind(self) -> None:
         """Restore the owner reference of the report: without one, an object outlives its source.

@@ -319,7 +319,7 @@ class SourceRuntime:
             return
         try:
             await self._observed.refresh(self._env.api)
-        except RefusedError:
+        except KubernetesError:
             # What is known of the applications is enough to stop them.
             if is_suspended(self._observed.body.get("spec")):
                 self._decisions = await self._fleet.stop()
@@ -437,7 +437,8 @@ class SourceRuntime:
                 self._note_foreign(error)
             case KubernetesError():
                 self._log.warning("turn cut off; trying again", error=str(error))
-                return  # who does not answer stores no status
+                if not self._api.turn_failed(error):
+                    return  # an API server that is away stores no status
             case StateConflictError():
                 await self._events.post(Reason.STATE_CONFLICT, f"{error}: read again", warning=True)
                 self._note_conflict(error)

@@ -18,8 +18,8 @@ from urllib.parse import quote
 import httpx2
 from lightkube.resources.core_v1 import ConfigMap
 
-from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.channels.errors import ChannelError
+from balanced_source_spark.fault_log import FaultLog
 
 WATCH_TIMEOUT: Final = 240
 """Seconds after which the API server ends a watch."""
@@ -33,14 +33,9 @@ The API server sends a bookmark every minute.
 HELD: Final = 10.0
 """Seconds that a watch must last before the next fault is treated as the first one."""
 
-SAY_AGAIN: Final = 60.0
-"""Seconds between two log lines about the same fault."""
-
 _RETRY_FIRST: Final = 0.2
 _RETRY_MAX: Final = 5.0
 _GONE: Final = 410
-
-log = get_logger(__name__)
 
 
 class ExpiredRevisionError(ChannelError):
@@ -180,7 +175,9 @@ class Follower:
         self._stop = stop
         self._revision: str | None = None
         self._backoff = Backoff()
-        self._logged: tuple[str, float] = ("", -SAY_AGAIN)
+        self._faults = FaultLog(
+            "cannot follow the assignment now; the query continues", clock=time.monotonic
+        )
 
     def run(self) -> None:
         """Follow; faults are retried forever."""
@@ -194,7 +191,7 @@ class Follower:
                 self._backoff = Backoff()
                 continue  # the API server has ended the watch in time
             if error is not None and not self._stop.is_set():
-                self._say(error)
+                self._faults.note(error)
             self._stop.wait(self._backoff.after(lasted))
 
     def _attempt(self) -> Exception | None:
@@ -222,13 +219,3 @@ class Follower:
             self._tell(change.found)
         # After telling: what could not be used is told again by the next list.
         self._revision = change.revision
-
-    def _say(self, error: Exception) -> None:
-        """Log a fault when it begins, and once a minute while it lasts."""
-        text, at = self._logged
-        if text == str(error) and time.monotonic() - at < SAY_AGAIN:
-            return
-        self._logged = (str(error), time.monotonic())
-        log.warning(
-            "cannot follow the assignment now; the query continues", error=str(error) or repr(error)
-        )
