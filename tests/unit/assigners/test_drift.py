@@ -229,3 +229,17 @@ def test_a_split_that_goes_back_to_its_former_reader_needs_more_evidence(
 
     assert _drift._confidence(watch, POLICY, proposal, late) == confidence
     assert _drift._confidence(watch, POLICY, proposal, late - 1) == _drift.CAUTIOUS
+
+
+def test_a_trial_without_a_result_ends_and_another_proposal_may_follow() -> None:
+    """The loads that suggested it are no longer those of today."""
+    ids = split_ids(4)
+    owners = dict(zip(ids, (0, 0, 0, 1), strict=True))
+    # As long as nothing is known of the noise, no gain is large or small enough.
+    noise = NoiseHistory(block=_drift.TRIAL * POLICY.min_interval)
+    proposal = Proposal(moves={ids[0]: 1}, owners=owners, since=0.0, gains=noise)
+    watch = DriftWatch(changed_at=-1e6, proposal=proposal)
+    expiry = _drift.EXPIRY * POLICY.min_interval
+
+    assert looked(watch, owners, expiry).proposal is not None
+    assert looked(watch, owners, expiry + 1).proposal is None

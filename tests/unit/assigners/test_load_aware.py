@@ -292,3 +292,18 @@ def test_what_readers_above_their_share_cannot_give_is_mended_split_by_split(
     )
 
     assert largest(placement, answer(placement)) == best
+
+
+def test_the_guarantee_counts_more_than_moves() -> None:
+    """Moves that are not worth their gain are made above four thirds of a fair share."""
+    ids = split_ids(12)
+    owners = {s: 0 if i < 9 else 1 for i, s in enumerate(ids)}
+    placement = Placement(
+        parallelism=2, owners=owners, may_move=True, weights=dict.fromkeys(ids, 1.0)
+    )
+    reluctant = LoadAwareAssigner(aversion=100.0)
+
+    after = {**owners, **place(reluctant, placement)}
+
+    assert largest(placement, owners) == 9
+    assert largest(placement, after) == 8

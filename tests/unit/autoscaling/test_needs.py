@@ -11,6 +11,7 @@ from balanced_source_operator.controller.autoscaling.needs import (
     beside_hot_split,
     most_useful,
     needed,
+    next_step,
 )
 
 POLICY = Policy(min_readers=2, max_readers=12, target_utilization=0.8)
@@ -67,3 +68,18 @@ def test_the_busiest_of_some_readers_has_a_part_of_the_load_or_the_hottest_split
     assert found.of_busiest(1) == 400.0
     assert found.of_busiest(8) == 200.0
     assert replace(found, is_shared=True).of_busiest(8) == 50.0
+
+
+@pytest.mark.parametrize(("wanted", "readers"), [(4, 5), (10, 11), (40, 44), (60, 60), (57, 57)])
+def test_the_next_step_is_one_more_reader_of_each_ten(wanted: int, readers: int) -> None:
+    policy = replace(POLICY, max_readers=60)
+
+    assert next_step(policy, LOAD, wanted, share=10) == readers
+
+
+def test_the_next_step_skips_numbers_that_relieve_no_reader() -> None:
+    """With six splits, three readers have two splits each, and so has the busiest of five."""
+    countable = replace(LOAD, splits=6, hottest=1 / 6, is_countable=True)
+
+    assert next_step(POLICY, countable, 3, share=10) == 6
+    assert next_step(POLICY, countable, 6, share=10) == 6

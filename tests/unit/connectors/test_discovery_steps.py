@@ -27,6 +27,7 @@ from balanced_source.coordinator import CoordinatorState, ExecuteCall, HostState
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
+from support.pull_source import Numbers
 from support.world import kafka_source
 
 CLUSTERS = ("c", "d", "e", "f", "g", "h")
@@ -362,6 +363,12 @@ def test_the_unread_rest_of_a_split_with_a_stop(
     assert is_read(one) is (stop is not None and rest is None)
 
 
+def test_a_split_with_a_stop_of_which_nothing_was_read_is_unread_from_its_beginning() -> None:
+    nothing: Any = None
+
+    assert rest_of(Numbers(name="list-0", number=nothing, stop=3)) == (0, 3)
+
+
 @pytest.mark.parametrize(("position", "stop"), [("7", 9), (7, "9"), ("7", "9")])
 def test_positions_that_cannot_be_compared_are_not_guessed_at(position: Any, stop: Any) -> None:
     """They come from connectors of other packages."""
@@ -391,3 +398,19 @@ def test_unread_rests_are_named_for_people() -> None:
     assert some_rests(splits).endswith("c/t/3 (0 to 3) and 2 more")
     assert some([A, B, C]) == "c/t/0, c/t/1, c/u/0"
     assert some([A, B, C, A]) == "c/t/0, c/t/1, c/u/0 and 1 more"
+
+
+def test_splits_that_are_read_to_their_end_are_no_load() -> None:
+    """A new split goes to the reader that has least left to read."""
+    state = DiscoveryState(
+        unassigned=table(C), finished=frozenset({A, B}), discovered=frozenset({"c"})
+    )
+    other: SplitId = ("c", "u", 1)
+    step = Step(kafka_source("c"), state, owners={A: 0, B: 0, other: 1})
+    step.registers(ReaderInfo(subtask_id=0), ReaderInfo(subtask_id=1))
+
+    step.enumerator.handle_discovery(
+        step.enumerator.source.discover("c", 1), _listed(A, B, C, other)
+    )
+
+    assert step.context.current_assignments() == {A: 0, B: 0, other: 1, C: 0}

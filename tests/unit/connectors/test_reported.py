@@ -1,12 +1,13 @@
 """Who gets a split that readers report when they register."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from balanced_source.api import ReaderInfo, SplitId
 from balanced_source.connectors.discovery.reported import take_reported
-from balanced_source.connectors.discovery.values import DiscoveryState
+from balanced_source.connectors.discovery.values import DiscoveryState, Retained
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from support.hybrid_world import AssignedLists
 from support.pull_source import Numbers
@@ -72,3 +73,24 @@ def test_any_position_is_further_than_none(
     after, _ = take_reported(state, [found], {}, AssignedLists(count=1), until=0.0)
 
     assert after.unassigned[split_id].position == continued
+
+
+@pytest.mark.parametrize(("topic_id", "continued"), [("now", {S: 30}), ("former", {})])
+def test_a_reader_that_holds_a_former_split_says_nothing_of_the_one_that_was_kept(
+    topic_id: str, continued: dict[SplitId, int]
+) -> None:
+    """Its position means other records."""
+    kept = Retained(split=replace(split(10), topic_id="now"), until=100.0)
+    held = replace(split(30), topic_id=topic_id)
+    state: DiscoveryState[KafkaPartitionSplit] = DiscoveryState(retained={S: kept})
+
+    after, _ = take_reported(
+        state,
+        [ReaderInfo(subtask_id=0, reported_splits=(held,))],
+        {},
+        kafka_source(),
+        until=0.0,
+    )
+
+    assert {s: found.offset for s, found in after.unassigned.items()} == continued
+    assert after.retained == ({} if continued else {S: kept})

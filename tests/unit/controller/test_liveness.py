@@ -60,6 +60,7 @@ def late(millis: int | None, name: str = "a") -> HostReport:
 def test_the_slowest_host_decides_how_far_the_source_is_behind() -> None:
     assert seconds_behind([late(0)]) == 0
     assert seconds_behind([late(1)]) == 1, "0 says that everything is read"
+    assert [seconds_behind([late(millis)]) for millis in (1000, 1001, 2000)] == [1, 2, 2]
     assert millis_behind([late(1500), late(300)]) == 1500
     assert millis_behind([late(1500), late(None)]) is None, "unknown is not 0"
     assert millis_behind([late(7), make_report(sequence=1)]) == 7, (

@@ -119,6 +119,30 @@ def test_a_removed_host_is_forgotten_when_the_others_have_its_splits() -> None:
     stage.check_each_once()
 
 
+def test_splits_of_a_removed_host_come_back_in_the_order_of_its_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The outcome does not depend on the order in which splits were assigned."""
+    stage = Hosts(readers=6, hosts=2)
+    stage.topic("t", 6).running()
+    for number, split_id in enumerate(sorted(stage.owners)):
+        stage.moves(split_id, 5 - number)
+    stage.settles()
+    enumerator: Any = stage.operator.coordinator.enumerator
+    enumerator.source = stage.operator.source
+    take_back, asked = enumerator.add_splits_back, list[int]()
+
+    def noted(splits: Any, subtask_id: int) -> None:
+        asked.append(subtask_id)
+        take_back(splits, subtask_id)
+
+    monkeypatch.setattr(enumerator, "add_splits_back", noted)
+
+    stage.hosts_are("0")
+
+    assert asked == [1, 3, 5]
+
+
 def test_readers_keep_their_splits_when_the_number_of_hosts_changes() -> None:
     """Nine readers on two hosts, then on three: the former hosts only give."""
     stage = Hosts(readers=9, hosts=2)

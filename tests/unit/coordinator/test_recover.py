@@ -8,7 +8,7 @@ import pytest
 from balanced_source.api import IDENTITY, STOP, SplitId
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostState
-from balanced_source.coordinator.recovery import Recovery, recover, waiting_for
+from balanced_source.coordinator.recovery import Recovery, is_blank, recover, waiting_for
 from balanced_source.coordinator.state import HostRole
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.report import HostReport
@@ -198,6 +198,7 @@ def test_beside_an_active_host_only_the_splits_of_the_other_one_come_back() -> N
 
     assert {s: [x.split_id for x in back] for s, back in found.back.items()} == {0: [C]}
     assert found.state.owners == {A: 0, B: 1, D: 1}
+    assert found.state.splits.keys() == {A, B, D}
     assert found.state.retained == {C}
     assert found.guessed is None
 
@@ -261,3 +262,17 @@ def test_what_was_decided_is_a_guess_if_no_host_was_known(
     assert (found.guessed is not None) is is_guessed
     blank = {name: host(reports({}, epoch=0, host=name), known_from=0) for name in ("0", "1")}
     assert recovered(state_of(blank, {A: 0})).guessed is None, "no host holds anything"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        HostReport(incarnation=2, epoch=1),
+        HostReport(incarnation=2, positions={A: 0}),
+        HostReport(incarnation=2, retained={A: 0}),
+    ],
+    ids=["an epoch", "a split", "a position of a split that it gave away"],
+)
+def test_a_host_that_brings_anything_has_a_past(report: HostReport) -> None:
+    assert not is_blank(report)
+    assert is_blank(HostReport(incarnation=2, owners={A: 0}))

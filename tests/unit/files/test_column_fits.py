@@ -306,3 +306,27 @@ def test_a_null_where_the_query_forbids_it_names_the_file(tmp_path: Path) -> Non
 
     with pytest.raises(FileReadError, match=r"a\.json has records without 's\.id'.*nullable"):
         read(path, {"fileFormat": "json", "metadataColumns": "false"}, strict)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("csv", "1,x\nsoon,y\n"),
+        ("json", '{"n": 1, "word": "x", "_size": "large"}\n{"n": "soon", "word": "y"}\n'),
+    ],
+)
+def test_columns_that_are_added_are_not_looked_for_in_lines(
+    kind: str, text: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "a"
+    path.write_text(text)
+    schema = StructType().add("_size", LongType()).add("n", LongType())
+    schema = schema.add("_corrupt_record", StringType()).add("word", StringType())
+
+    found = read(path, {"fileFormat": kind}, schema)
+
+    size, malformed = path.stat().st_size, text.splitlines()[1]
+    assert found == [
+        {"_size": size, "n": 1, "_corrupt_record": None, "word": "x"},
+        {"_size": size, "n": None, "_corrupt_record": malformed, "word": None},
+    ]

@@ -172,6 +172,24 @@ def test_many_malformed_lines_are_parsed_in_few_calls(
     assert len(found) >= (600 if mode == "permissive" else 200)
 
 
+@pytest.mark.parametrize("kind", [pa.date32(), UTC], ids=str)
+def test_many_malformed_times_are_found_in_few_calls(
+    kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each = parser(Format.JSON, {"a": kind})
+    good, malformed = b'{"a": "2026-01-31"}\n', b'{"a": "tomorrow"}\n'
+    calls: list[bytes] = []
+    tried = Parser._tried
+    monkeypatch.setattr(
+        Parser, "_tried", lambda self, data: (calls.append(data), tried(self, data))[1]
+    )
+
+    (table,) = each.tables((good + malformed) * 300)
+
+    assert (table.num_rows, table.column("a").null_count) == (600, 300)
+    assert len(calls) < 10
+
+
 def test_a_block_of_malformed_lines_makes_one_table() -> None:
     """Each table costs time, whatever its size."""
     each = parser(Format.JSON, {"a": pa.int64()})

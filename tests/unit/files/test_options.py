@@ -20,6 +20,8 @@ from pyspark.sql.types import (
 
 from balanced_source.connectors.files import FilesSource, Format, OnFileLoss, Store
 from balanced_source.errors import InvalidSpecError
+from balanced_source_spark.contract.half import Query
+from balanced_source_spark.files.half import FilesSparkHalf
 from balanced_source_spark.files.options import (
     check_columns,
     check_types,
@@ -226,3 +228,6 @@ def test_types_that_a_format_cannot_have_are_named(kind: str, ddl: StructType, w
 
     with pytest.raises(InvalidSpecError, match=message) if wrong else nullcontext():
         check_types(read, [(field.name, field.dataType.jsonValue()) for field in ddl])
+    # Those of `.schema(...)` of the query are known to tasks alone.
+    with pytest.raises(InvalidSpecError, match=message) if wrong else nullcontext():
+        FilesSparkHalf().task_reader(Query(client_id="me", read=read, schema=ddl))

@@ -184,6 +184,7 @@ def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
     assert short.awaited(base, {A: 5, B: 6, C: 5}, heard=(), mute=()) == {B}, "not read to its end"
     unread = StreamOffset(positions={A: None, B: None})
     assert Look().awaited(unread, {A: 1, B: 0}, heard=(), mute=()) == {A}, "nothing was read"
+    assert Look().awaited(unread, {}, heard=(), mute=()) == frozenset(), "none of them has a target"
     assert short.awaited(base, {}, heard={A}, mute={C}) == {A, C}, "to be checked, and silent"
     assert Look(ends={A: 9}, deleted={B: 9}).awaited(base, {A: 9, B: 9}, heard=(), mute=()) == (
         frozenset()

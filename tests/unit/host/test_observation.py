@@ -1,5 +1,7 @@
 """What is told of a micro-batch."""
 
+from dataclasses import replace
+
 from balanced_source.documents.lags import from_metrics
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import WORST, observe
@@ -59,6 +61,15 @@ def test_a_split_that_was_never_read_lags_from_its_beginning() -> None:
     never = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: None})
 
     assert observe(never, never, {A: 5}).lag == 5
+    seen = observe(never, replace(never, positions={A: 3}), {A: 5})
+    assert (seen.records, seen.lag) == (3, 2)
+
+
+def test_a_log_that_still_has_its_first_record_has_lost_nothing() -> None:
+    never = StreamOffset(epoch=1, parallelism=1, readers=(0,), owners={A: 0}, positions={A: None})
+
+    assert observe(never, never, {A: 5}, firsts={A: 0}).lag == 5
+    assert observe(never, never, {A: 5}, firsts={A: 1}).lag == 4
 
 
 def test_a_lag_that_is_unknown_is_not_0() -> None:

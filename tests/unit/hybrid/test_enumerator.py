@@ -332,6 +332,15 @@ def test_only_what_readers_did_not_get_is_asked_for_in_the_next_part() -> None:
     assert enumerator.asked == {}, "a new incarnation asks again"
 
 
+def test_a_reader_that_is_there_no_more_asks_for_nothing() -> None:
+    enumerator = in_second_part(leftovers=0, pending=0)
+    enumerator.handle_split_requests({0: 1, 1: 3}, None)
+
+    enumerator.handle_renumbered({1: 0})
+
+    assert enumerator.asked == {0: 3}
+
+
 def test_only_readers_that_are_there_ask_the_next_part() -> None:
     """Fewer readers may be left since they asked, and a part gets no splits for the others."""
     enumerator = enumerator_of(two_parts(0, 3))

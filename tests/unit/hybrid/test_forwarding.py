@@ -6,10 +6,21 @@ from typing import Any, cast
 
 import pytest
 
-from balanced_source.api import Source, SourceEvent, SplitEnumerator, SplitEnumeratorContext
+from balanced_source.api import (
+    Problem,
+    ProblemKey,
+    Source,
+    SourceEvent,
+    SplitEnumerator,
+    SplitEnumeratorContext,
+    SplitId,
+)
+from balanced_source.connectors.files import File, FilesSource, Format
 from balanced_source.connectors.hybrid import HybridSource, HybridSplitEnumerator
 from balanced_source.connectors.hybrid.context import PartContext
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import SplitRange
+from balanced_source.host.ends import Look, Mark
 from balanced_source_spark.contract.half import Query, half_of
 from balanced_source_spark.contract.hooks import PlannerHooks
 from balanced_source_spark.hybrid.half import Reads
@@ -40,7 +51,7 @@ def test_no_default_answers_for_the_parts(base: type, own: type) -> None:
     assert asked_of(base) - vars(own).keys() == set()
 
 
-def hooks(*formats: str) -> HybridHooks:
+def hooks(*formats: str, **changes: Any) -> HybridHooks:
     """Return the hooks of a source whose parts are files of these formats."""
     reads: Reads = tuple(
         PartRead(
@@ -52,7 +63,8 @@ def hooks(*formats: str) -> HybridHooks:
         )
         for number, name in enumerate(formats)
     )
-    context: Any = replace(CONTEXT, query=Query(client_id="me", read=cast("Any", reads)))
+    query = Query(client_id="me", read=cast("Any", reads))
+    context: Any = replace(CONTEXT, query=query, **changes)
     return HybridHooks(context)
 
 
@@ -88,6 +100,26 @@ def test_what_tasks_have_skipped_is_told_to_its_part() -> None:
 
     piece = SplitRange(split_id=("files", "/in/a", 0), start=3, end=5)
     assert {name: list(ranges) for name, ranges in told.items()} == {"files-1": [piece]}
+
+
+def test_a_loss_in_one_part_does_not_hide_that_of_another() -> None:
+    """Two parts may have files, and each tells of its own ones."""
+    told: dict[ProblemKey, Problem | None] = {}
+    settings = FilesSource(paths=("/",), kind_of_file=Format.JSON).reader_settings()
+    parts = {"hybrid": {"files-0": settings, "files-1": settings}}
+    asked = hooks(
+        "json", "json", set_problem=told.__setitem__, settings=parts.copy, known_settings=parts.copy
+    )
+    lost: list[SplitId] = [(f"files-{number}", "files", "/in/gone", 0) for number in (0, 1)]
+    identity = File(1, "", 100).identity
+    marks = {split_id: Mark(position=0, identity=identity) for split_id in lost}
+
+    for split_id in lost:
+        asked.ends(asked.scope_of(split_id), [split_id], marks)
+    asked.note_look(StreamOffset(positions=dict.fromkeys(lost, 0)), Look())
+
+    assert told.keys() == {("files", "lost", "files-0"), ("files", "lost", "files-1")}
+    assert all(problem is not None and "/in/gone" in problem.message for problem in told.values())
 
 
 class Odd(PlannerHooks):

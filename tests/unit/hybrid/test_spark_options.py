@@ -71,7 +71,9 @@ def test_a_query_that_cannot_be_read_says_why_at_spark_s_first_question() -> Non
     reader.stop()
 
 
-@pytest.mark.parametrize("ids", ["a", {"orders": 5}, {"orders": ""}, ["orders"]])
+@pytest.mark.parametrize(
+    "ids", ["a", {"orders": 5}, {"orders": ""}, ["orders"], {"orders": "x", "returns": None}]
+)
 def test_ids_of_topics_are_named_with_their_part(ids: Any) -> None:
     part = {**KAFKA, "startAfter": {"offsets": {"topicIds": ids}}}
 
@@ -79,6 +81,25 @@ def test_ids_of_topics_are_named_with_their_part(ids: Any) -> None:
         part_reads(options(FILES, part))
 
     assert caught.value.field == "option parts[1].startAfter.offsets.topicIds"
+
+
+@pytest.mark.parametrize(
+    ("start_after", "start"),
+    [
+        ({"time": "written_at"}, Measure(time="written_at")),
+        ({"offsets": {}}, Measure(offsets=("topic", "partition", "offset"))),
+        (
+            {"offsets": {"topic": "t", "offset": "o"}},
+            Measure(offsets=("t", "partition", "o")),
+        ),
+    ],
+)
+def test_a_part_starts_where_the_columns_of_the_part_before_say(
+    start_after: dict[str, Any], start: Measure
+) -> None:
+    *_, given = given_parts(options(FILES, {**KAFKA, "startAfter": start_after}))
+
+    assert given.start == start
 
 
 def test_ids_of_topics_are_part_of_the_start() -> None:

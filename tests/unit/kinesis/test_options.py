@@ -174,12 +174,16 @@ def test_the_order_of_sequence_numbers_in_the_custom_resource_means_nothing() ->
     shards = {"shard-1": "11", "shard-2": "22"}
     one, other = (
         of_spec(
+            streams=["orders", "returns"],
             startingPosition={
                 "type": "SequenceNumbers",
-                "sequenceNumbers": {"orders": dict(numbers)},
-            }
+                "sequenceNumbers": {
+                    stream: dict(in_order(shards.items()))
+                    for stream in in_order(("orders", "returns"))
+                },
+            },
         )
-        for numbers in (shards.items(), reversed(shards.items()))
+        for in_order in (list, reversed)
     )
     assert one == other
 

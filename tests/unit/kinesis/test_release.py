@@ -81,3 +81,33 @@ def test_a_listing_of_something_else_is_a_mistake() -> None:
 
     with pytest.raises(ContractViolationError, match="a listing of shards returned Discovered"):
         enumerator.handle_discovery(call, Discovered(split_ids=frozenset()))
+
+
+def test_nothing_is_kept_of_a_shard_that_was_read_since_the_state_was_stored() -> None:
+    """A checkpoint that holds its child and not the shard proves that."""
+    other: SplitId = (STREAM, "shardId-000000000002")
+    parent, child, apart = (ShardSplit(stream=STREAM, shard=str(s[1])) for s in (*SHARDS, other))
+    report = HostReport(incarnation=1, positions={CHILD: 5})
+    context: CoordinatorContext[Any] = CoordinatorContext(
+        CoordinatorState(
+            hosts={"0": HostState(report=report)}, owners={CHILD: 0}, splits={CHILD: child}
+        )
+    )
+    source = ReadableSource(streams=(STREAM,), stream=StreamInMemory())
+    state = DiscoveryState(
+        unassigned={PARENT: parent, other: apart},
+        preferred={PARENT: 1, other: 1},
+        discovered=frozenset({STREAM}),
+    )
+    enumerator: Any = source.restore_enumerator(context, state)
+    enumerator.start()
+    shards = {**SHARDS, other: Shard()}
+
+    enumerator.handle_discovery(
+        context.turn.effects[-1].call,  # type: ignore[union-attr]
+        DiscoveredShards(split_ids=frozenset(shards), shards=shards),
+    )
+
+    after = enumerator.snapshot_state()
+    assert after.unassigned == {other: apart}
+    assert after.preferred == {other: 1}

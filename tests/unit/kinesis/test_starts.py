@@ -152,6 +152,19 @@ def test_from_a_sequence_number_on_ancestors_are_not_read(scene: Scene) -> None:
     assert {r.shard for r in scene.found} == {low, high}
 
 
+def test_each_shard_starts_at_its_own_sequence_number(scene: Scene) -> None:
+    shards = scene.stream.shards
+    firsts = {name: shards[name].records[-1] for name in scene.stream.open()}
+    scene.start(
+        Start(
+            at=StartAt.SEQUENCE_NUMBERS,
+            sequences=tuple((STREAM, name, record.sequence) for name, record in firsts.items()),
+        )
+    )
+
+    assert scene.read() == sorted(int(record.data) for record in firsts.values())
+
+
 def test_a_sequence_number_of_a_shard_that_does_not_exist_is_reported(scene: Scene) -> None:
     """Reading the other shards from their oldest record is not what was asked for."""
     scene.start(Start(at=StartAt.SEQUENCE_NUMBERS, sequences=((STREAM, "shardId-7", 1),)))

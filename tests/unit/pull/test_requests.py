@@ -7,6 +7,7 @@ import pytest
 
 from balanced_source.coordinator import CallCompleted, ExecuteCall, ReportReceived
 from balanced_source.coordinator import SourceCoordinator as Coordinator
+from balanced_source.coordinator.requests import answered
 from balanced_source.documents.report import HostReport
 from support.pull_source import NumberLists
 
@@ -22,6 +23,7 @@ class Scene:
         ]
         self.coordinator.handle(CallCompleted(call.call_id, source.execute(call.call)), now=0.0)
         self.asked: list[Mapping[int, int]] = []
+        self.places: list[str | None] = []
         self.sequence = 0
         self.report({})
         enumerator = self.coordinator.enumerator
@@ -29,13 +31,14 @@ class Scene:
 
         def noted(counts: Mapping[int, int], host: str | None) -> None:
             self.asked.append(counts)
+            self.places.append(host)
             handle(counts, host)
 
         monkeypatch.setattr(enumerator, "handle_split_requests", noted)
 
-    def report(self, requests: Mapping[int, int]) -> None:
+    def report(self, requests: Mapping[int, int], **more: Any) -> None:
         self.sequence += 1
-        report = HostReport(incarnation=1, sequence=self.sequence, requests=requests)
+        report = HostReport(incarnation=1, sequence=self.sequence, requests=requests, **more)
         self.coordinator.handle(ReportReceived(report), now=float(self.sequence))
 
 
@@ -48,6 +51,21 @@ def test_a_request_is_passed_on_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scene.report({0: 1, 1: 1})
 
     assert scene.asked == [{0: 1, 1: 1}], "one was answered, the other was told that none follows"
+
+
+@pytest.mark.parametrize(("location", "place"), [("node-1", "node-1"), ("", None)])
+def test_a_request_says_where_its_reader_is_unless_that_is_unknown(
+    location: str, place: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(monkeypatch)
+
+    scene.report({0: 1}, location=location)
+
+    assert scene.places == [place]
+
+
+def test_a_request_is_open_until_each_of_its_splits_was_given() -> None:
+    assert answered({0: 3, 1: 1, 2: 1}, [0, 1, 0]) == {0: 1, 2: 1}
 
 
 def test_requests_of_unknown_readers_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from balanced_source.api import InputStatus, SourceEvent
 from balanced_source.errors import ContractViolationError
-from balanced_source.reader import RecordsBySplits, Threading
+from balanced_source.reader import FetcherSet, RecordsBySplits, Threading
 from balanced_source.testing.inline_fetchers import InlineFetchers
 from balanced_source.testing.source_reader import Context
 from balanced_source_adapters.fetchers import ThreadedFetchers
@@ -173,6 +173,20 @@ def test_the_same_split_twice_is_a_mistake(make: Make) -> None:
     scene.reader.close()
 
 
+@pytest.mark.parametrize("threading", Threading)
+def test_fetchers_refuse_a_split_that_they_read_already(threading: Threading) -> None:
+    """Two readers of one split would bring its records twice."""
+    fetchers: FetcherSet[int, NumbersSplit] = FetcherSet(NumbersReader, threading)
+    fetchers.add_splits([A, B], 1)
+    with pytest.raises(ContractViolationError, match="was added twice"):
+        fetchers.add_splits([A.at(3)], 2)
+    for fetcher in fetchers.fetchers:
+        fetcher.begin()
+
+    with pytest.raises(ContractViolationError, match="was added twice"):
+        fetchers.add_splits([A.at(3)], 2)
+
+
 def test_the_watermark_is_that_of_the_slowest_split_and_never_goes_back(make: Make) -> None:
     scene = Scene(make)
     scene.reader.add_splits([A, NumbersSplit(name="b", next=5, stop=20)])
@@ -324,3 +338,15 @@ def test_records_are_taken_split_by_split() -> None:
     assert [records.next_record_from_split() for _ in range(2)] == [3, None]
     assert records.next_split() is None
     assert records.finished_splits() == {("b",)}
+
+
+def test_splits_that_end_together_end_in_the_order_of_their_ids() -> None:
+    """A connector may ask for work for each of them, and every process must ask for the same."""
+    scene = Scene(lambda make: InlineFetchers(make, Threading.ONE_READER))
+    splits = [NumbersSplit(name=f"split-{number}", stop=2) for number in range(20)]
+    scene.reader.add_splits(splits)
+
+    scene.read_to_the_end()
+
+    assert scene.split_readers[0].calls.count("fetch") == 1
+    assert scene.reader.finished == sorted(split.split_id for split in splits)

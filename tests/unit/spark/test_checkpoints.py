@@ -104,6 +104,16 @@ def test_a_source_without_splits_has_no_older_checkpoint() -> None:
     assert checkpoint_problem(StreamOffset(epoch=5), empty) is None
 
 
+def test_a_query_that_has_read_everything_still_has_an_older_checkpoint() -> None:
+    """All of its splits have left, and a copy of its checkpoint still holds one."""
+    problem = checkpoint_problem(
+        StreamOffset(epoch=3, positions={ONE: 10}), HostReport(incarnation=3, epoch=5)
+    )
+
+    assert problem is not None
+    assert problem.reason == "CheckpointOlder"
+
+
 @given(one=st.integers(0, 1000), two=st.integers(0, 1000))
 def test_exactly_what_would_be_read_again_is_behind(one: int, two: int) -> None:
     behind = splits_behind(offset(one, two), REPORTED)

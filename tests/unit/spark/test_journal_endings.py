@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import STOP, SplitId
+from balanced_source.api import STOP, BoundedSplit, Position, SplitId
 from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journaling import Share
@@ -79,6 +79,32 @@ def test_a_split_that_cannot_end_is_not_lost_in_silence(tmp_path: Path, half: Ta
 
 def test_a_split_ends_at_its_stop(tmp_path: Path) -> None:
     assert run(tmp_path, TapeHalf(Shelf(lengths={"a": 5, "b": 9})), share(stop=3)) == 8
+
+
+class StoppingTape(TapeSplit, BoundedSplit):
+    """A tape whose stop only its connector knows."""
+
+    @property
+    def stopping_position(self) -> Position:
+        return 3 if self.name == "b" else None
+
+
+class StoppingHalf(TapeHalf):
+    """Its first tape goes on, and the other one ends."""
+
+    def split(self, *args: Any) -> TapeSplit:
+        made = super().split(*args)
+        return StoppingTape(name=made.name, next=made.next)
+
+
+def test_a_split_may_end_where_its_connector_stops_it(tmp_path: Path) -> None:
+    """The source beside it need not end anything else."""
+    shelf = Shelf(lengths={"a": 5, "b": 9}, ends={"b": 3})
+
+    assert run(tmp_path, StoppingHalf(shelf), share()) == 8
+    shelf.ends = {"a": 4}
+    with pytest.raises(ContractViolationError, match=r"ended split .*'a'"):
+        run(tmp_path / "other", StoppingHalf(shelf), share())
 
 
 def test_a_split_may_end_at_the_target_of_a_query_that_ends(tmp_path: Path) -> None:

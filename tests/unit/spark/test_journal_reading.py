@@ -5,17 +5,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from structlog.testing import capture_logs
 
-from balanced_source.api import SourceEvent
+from balanced_source.api import InputStatus, SourceEvent
 from balanced_source.documents.journal import FetchLimits, RecordKey
 from balanced_source.errors import ContractViolationError, ForeignJournalError, JournalError
 from balanced_source.host.journaling import Share
 from balanced_source_spark.contract.half import Query
+from balanced_source_spark.journal import reading as reading_module
 from balanced_source_spark.journal.buffer import CHUNK, CHUNK_BYTES, Buffer
 from balanced_source_spark.journal.folding import Folding
 from balanced_source_spark.journal.reading import Reading, TaskContext, fetch
@@ -353,3 +355,40 @@ def test_a_store_that_cannot_be_written_to_fails_the_task(tmp_path: Path) -> Non
     part = ReaderPartition(subtask_id=3, ranges=(), settings={"tapes": {}}, share=share(a=0))
     with pytest.raises(JournalError, match="Mount it in all pods"):
         list(reader.read(part))
+
+
+class Silent(TapeHalf):
+    """Brings nothing, and says at each poll what the test wants."""
+
+    status: InputStatus
+
+    def reader(self, *args: Any) -> Any:
+        made = super().reader(*args)
+        made.poll_next = lambda _: self.status  # type: ignore[method-assign]
+        return made
+
+
+@pytest.mark.parametrize(
+    ("status", "waits", "sleeps"),
+    [
+        (InputStatus.NOTHING_AVAILABLE, 4, 0),
+        (InputStatus.MORE_AVAILABLE, 0, 2),
+        (InputStatus.END_OF_INPUT, 0, 0),
+    ],
+)
+def test_a_poll_without_a_record_waits_for_the_reader_or_gives_it_two_more_turns(
+    status: InputStatus, waits: int, sleeps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One poll brings nothing between two fetches, and one at an empty fetch."""
+    waited: list[float] = []
+    slept: list[float] = []
+    monkeypatch.setattr(TaskContext, "wait", lambda _, seconds: waited.append(seconds))
+    monkeypatch.setattr(reading_module, "time", SimpleNamespace(sleep=slept.append))
+    half = Silent(Shelf(lengths={"a": 0}))
+    half.status = status
+
+    with Reading(half, Query(client_id="c", read=None), {"tapes": {}}, share(a=0), {}) as made:
+        idle = [made.poll() or made.is_idle for _ in range(4)]
+
+    assert idle == [False, False, True, True]
+    assert (len(waited), len(slept)) == (waits, sleeps)

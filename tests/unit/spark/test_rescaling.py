@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from balanced_source.documents.assignment import Assignment
+from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark import rescale
 from balanced_source_spark.channels.channel import Rescalable
 from balanced_source_spark.channels.embedded import EmbeddedChannel
 from balanced_source_spark.channels.folder import FolderChannel
 from balanced_source_spark.control import MOST_READERS, PARALLELISM, Control, request_parallelism
+from balanced_source_spark.planner_figures import PlannerFigures
 from balanced_source_spark.rescaling import RescaleError
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
@@ -261,6 +264,27 @@ def test_an_idle_query_shows_its_new_number_of_readers_at_once_and_names_those_w
         assert said[0].startswith("2 of 5 readers have no split, because there are 3:")
     finally:
         planned.close()
+
+
+@pytest.mark.parametrize(("look_ahead", "lines"), [(0, 1), (2, 0)])
+def test_readers_that_ask_for_splits_are_not_said_to_be_idle(look_ahead: int, lines: int) -> None:
+    """They get theirs later."""
+    figures: Any = PlannerFigures()
+    newest = Assignment(lineage=1, epoch=2, parallelism=5, owners={}, look_ahead=look_ahead)
+    runtime = SimpleNamespace(newest_assignment=lambda **_: newest)
+    figures.__dict__ |= {"_control": None, "_runtime": runtime}
+    before = StreamOffset(epoch=1, parallelism=2)
+    after = StreamOffset(epoch=2, parallelism=5, owners={("c", "t", 0): 0})
+
+    with capture_logs() as told:
+        figures._tell_idle_readers(before, after)
+        assert told == [], "no program has rescaled the query"
+        figures._control = object()
+        figures._tell_idle_readers(before, before)
+        assert told == [], "as many readers as before"
+        figures._tell_idle_readers(before, after)
+
+    assert len(told) == lines
 
 
 def test_two_threads_of_a_program_may_rescale_at_once(

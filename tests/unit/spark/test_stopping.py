@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,3 +104,16 @@ def test_an_orphan_ends_although_its_query_does_not(monkeypatch: pytest.MonkeyPa
     wait_until(lambda: codes == [1], 10, "the end", interval=0.01)
     assert query.stopped.wait(10)
     os.close(reading)
+
+
+def test_what_the_parent_writes_is_not_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = [b"a", b"b", b""]
+    system = SimpleNamespace(read=lambda *_: written.pop(0), _exit=lambda _: None)
+    monkeypatch.setattr(stopping, "os", system)
+    stopper, query = Stopper(), FakeQuery(is_active=False)
+    stopper.follow(query)
+
+    stopper.on_end_of(0)
+
+    assert query.stopped.wait(10)
+    assert written == []

@@ -222,8 +222,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         self.turn.is_changed = True
         # Splits that change their host need the position at which they are revoked.
         if len(inside) < len(moved):
-            away = state.splits_now(s for s in moved if s not in inside)
-            self._assign(away, {s: moved[s] for s in sorted(away)})
+            away = {s: owner for s, owner in moved.items() if s not in inside}
+            self._assign(state.splits_now(away), away)
 
     def _inside_one_host(self, moved: Mapping[SplitId, int]) -> Mapping[SplitId, int]:
         """Moves after which the host that holds a split holds it still.

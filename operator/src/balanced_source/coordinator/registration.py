@@ -161,7 +161,7 @@ def unclaimed(
             )
             # The former owner may be of another parallelism, or of another host by now.
             unknown.setdefault(subtasks[owner % len(subtasks)], []).append(split)
-    return dict(sorted(unknown.items()))
+    return unknown
 
 
 def with_reported(

@@ -126,8 +126,7 @@ class LossCounter:
             **{s: r for s, r in self._uncounted.items() if s not in planned},
             **{s: planned[s] for s in silent},
         }
-        answered = {s: r for s, r in planned.items() if s not in silent}
-        _tell_skipped(cluster.name, self._counter.note(answered, begins))
+        _tell_skipped(cluster.name, self._counter.note(planned, begins))
 
 
 def _tell_skipped(cluster: str, gaps: list[Gap]) -> None:

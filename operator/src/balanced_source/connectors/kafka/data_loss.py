@@ -74,7 +74,10 @@ class SkipCounter:
     def note(
         self, ranges: Mapping[SplitId, tuple[int, int]], begins: Mapping[SplitId, int]
     ) -> list[Gap]:
-        """Return what of these ranges lies before what there is, and is not counted yet."""
+        """Return what of these ranges lies before what there is, and is not counted yet.
+
+        Of splits that `begins` does not name, nothing is counted.
+        """
         fresh = []
         for split_id, (start, end) in ranges.items():
             gone = min(begins.get(split_id, start), end)

@@ -1,0 +1,77 @@
+"""What planning remembers of the files that it has looked at, and of their store."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from balanced_source.api import SplitId
+from balanced_source.connectors.files import File, FilesSource, Format, Store
+from balanced_source.host.ends import Mark
+from balanced_source_spark.files import hooks as hooks_module
+from balanced_source_spark.files.hooks import FilesHooks
+from balanced_source_spark.files.options import file_read_options
+from support.planner_context import CONTEXT
+
+
+class Settings:
+    """Those of the newest assignment, and hooks that look them up."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.change(**changes)
+        query: Any = replace(CONTEXT.query, read=file_read_options({"fileformat": "text"}))
+        context: Any = replace(CONTEXT, query=query, known_settings=lambda: self.now)
+        self.hooks = FilesHooks(context)
+
+    def change(self, **changes: Any) -> None:
+        source = FilesSource(**{"paths": ("/",), "kind_of_file": Format.TEXT, **changes})
+        self.now: Mapping[str, Any] = source.reader_settings()
+
+
+def test_a_block_that_comes_back_is_checked_again(tmp_path: Path) -> None:
+    """What is remembered must not grow with all files that ever were."""
+    marks: dict[SplitId, Mark] = {}
+    for number in range(5):
+        path = tmp_path / f"{number}.txt"
+        path.write_text("one\n")
+        file = File(path.stat().st_mtime_ns, str(path), path.stat().st_size)
+        marks["files", str(path), 0] = Mark(position=0, identity=file.identity)
+    first, *others = marks
+    hooks = Settings().hooks
+    assert hooks.ends("files", list(marks), marks).keys() == marks.keys()
+
+    hooks.ends("files", [first], {first: marks[first]})
+    for split_id in others:
+        Path(str(split_id[1])).unlink()
+
+    assert hooks.ends("files", list(marks), marks).keys() == {first}
+
+
+class Bucket:
+    """A store that has every file."""
+
+    def stat(self, path: str) -> File:
+        return File(1, path, 100)
+
+
+def test_a_store_that_moves_is_asked_at_its_new_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def store_of(store: Store, *_: Any) -> Bucket:
+        opened.append(store.endpoint)
+        return Bucket()
+
+    monkeypatch.setattr(hooks_module, "store_of", store_of)
+    settings = Settings(paths=("s3://b/*",), store=Store(endpoint="http://former:9000"))
+    identity = File(1, "", 100).identity
+    places = ("http://former:9000", "http://former:9000", "http://now:9000")
+
+    for number, endpoint in enumerate(places):
+        settings.change(paths=("s3://b/*",), store=Store(endpoint=endpoint))
+        split_id: SplitId = ("files", f"s3://b/{number}", 0)
+        marks = {split_id: Mark(position=0, identity=identity)}
+        assert settings.hooks.ends("files", [split_id], marks).keys() == {split_id}
+
+    assert opened == ["http://former:9000", "http://now:9000"]
