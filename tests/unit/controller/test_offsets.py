@@ -113,6 +113,11 @@ def test_limits_are_taken_over() -> None:
             "must be a whole number",
         ),
         (
+            {"type": "Specific", "offsets": {"t": {"0": 1, "2147483648": 1}}},
+            "startingOffsets.offsets.t",
+            "'2147483648' is not a valid partition number",
+        ),
+        (
             {"topics": [{"topic": "t", "type": "Committed"}]},
             "startingOffsets.topics[0].group",
             "needs a group",

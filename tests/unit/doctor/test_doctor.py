@@ -96,7 +96,8 @@ async def test_a_spark_operator_without_pod_templates(
 async def test_an_operator_without_pods(scene: DoctorScene) -> None:
     scene.api.answers[DEPLOYMENTS] = {"items": [deployment(available=0)]}
 
-    assert await scene.faults() == ["OperatorUnavailable"]
+    (one,) = [found for found in await scene.found() if found.fault]
+    assert (one.fault, one.remedy[:22]) == ("OperatorUnavailable", "Run: kubectl -n system")
 
 
 async def test_an_operator_of_the_first_chart_is_found_by_its_name(scene: DoctorScene) -> None:

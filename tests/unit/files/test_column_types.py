@@ -53,6 +53,7 @@ def parquet(column: pa.Array, wanted: pa.DataType) -> list[Any]:
         (pa.array([None], pa.null()), pa.int64(), None),
         (pa.array([5], pa.int32()), pa.int8(), 5),
         (pa.array([1000], pa.time32("ms")), pa.int32(), 1000),
+        (pa.array([1000]), pa.duration("us"), dt.timedelta(milliseconds=1)),
         (pa.array([[1]], pa.list_(pa.int32())), pa.list_(pa.int64()), [1]),
     ],
     ids=str,

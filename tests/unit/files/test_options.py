@@ -5,9 +5,11 @@ from contextlib import nullcontext
 import pytest
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     CharType,
     DayTimeIntervalType,
     DecimalType,
+    IntegerType,
     LongType,
     MapType,
     StringType,
@@ -183,6 +185,13 @@ def test_columns_that_a_format_cannot_fill_are_named(
 
     with pytest.raises(InvalidSpecError, match=why) if why else nullcontext():
         check_columns(read, columns.items())
+    types = {"string": StringType(), "int": IntegerType(), "bigint": LongType()}
+    schema = StructType()
+    for name, kind_of_column in columns.items():
+        schema.add(name, types.get(kind_of_column, BinaryType()))
+    # Those of `.schema(...)` of the query are known to tasks alone.
+    with pytest.raises(InvalidSpecError, match=why) if why else nullcontext():
+        FilesSparkHalf().task_reader(Query(client_id="me", read=read, schema=schema))
 
 
 def test_columns_may_be_null_whatever_the_schema_says() -> None:

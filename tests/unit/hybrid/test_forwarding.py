@@ -15,7 +15,7 @@ from balanced_source.api import (
     SplitEnumeratorContext,
     SplitId,
 )
-from balanced_source.connectors.files import File, FilesSource, Format
+from balanced_source.connectors.files import File, FilesSource, Format, OnFileLoss
 from balanced_source.connectors.hybrid import HybridSource, HybridSplitEnumerator
 from balanced_source.connectors.hybrid.context import PartContext
 from balanced_source.documents.stream_offset import StreamOffset
@@ -120,6 +120,22 @@ def test_a_loss_in_one_part_does_not_hide_that_of_another() -> None:
 
     assert told.keys() == {("files", "lost", "files-0"), ("files", "lost", "files-1")}
     assert all(problem is not None and "/in/gone" in problem.message for problem in told.values())
+
+
+def test_the_policy_of_the_part_that_is_read_counts_also_while_no_split_is_held() -> None:
+    strict, lenient = (
+        FilesSource(paths=("/",), kind_of_file=Format.JSON, on_loss=on_loss).reader_settings()
+        for on_loss in OnFileLoss
+    )
+    parts = {"hybrid": {"files-0": strict, "files-1": lenient}}
+    asked = hooks("json", "json", known_settings=parts.copy)
+    assert not asked.may_skip(), "both may be read"
+
+    for number, may_skip in ((1, True), (0, False)):
+        held = StreamOffset(positions={(f"files-{number}", "files", "/in/a", 0): 0})
+        for base in (held, StreamOffset()):
+            asked.note_look(base, Look())
+            assert asked.may_skip() is may_skip
 
 
 class Odd(PlannerHooks):

@@ -68,3 +68,16 @@ async def test_a_host_that_has_drained_comes_back_when_its_drain_attempt_is_stop
     await scene.coordination._want_hosts(coordinator, desired)
 
     assert scene.told == [HostsChanged(("0", "1"))]
+
+
+def test_a_report_is_that_of_the_host_whose_document_it_is_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    coordination = Scene(monkeypatch).coordination
+    documents = [identity().on_host(host).documents.readers for host in ("0", "1")]
+    assert [coordination.host_of_report(name) for name in documents] == ["0", None]
+
+    coordination.coordinator = SourceCoordinator(kafka_source(), hosts=("0", "1"))
+
+    assert [coordination.host_of_report(name) for name in documents] == ["0", "1"]
+    assert coordination.host_of_report("another") is None

@@ -88,10 +88,10 @@ def test_what_tasks_have_skipped_is_counted_once() -> None:
 def test_clusters_are_asked_in_their_order() -> None:
     """What is logged does not depend on the order of sets."""
     names = [f"cluster-{number}" for number in range(9)]
-    asked: list[str] = []
+    asked: list[tuple[str, list[SplitId]]] = []
 
     def begins(cluster: KafkaCluster, split_ids: Collection[SplitId]) -> Mapping[SplitId, int]:
-        asked.append(cluster.name)
+        asked.append((cluster.name, list(split_ids)))
         return dict.fromkeys(split_ids, 1)
 
     clusters = {name: KafkaCluster(name=name, bootstrap_servers="b:1") for name in names}
@@ -101,7 +101,7 @@ def test_clusters_are_asked_in_their_order() -> None:
 
     counter.note([ReaderPlan(subtask_id=0, ranges=pieces)], settings)
 
-    assert asked == names
+    assert asked == [(name, [(name, "t", 0)]) for name in names], "each of its own partitions"
     assert counter.total == len(names)
 
 
