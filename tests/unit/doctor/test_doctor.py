@@ -317,15 +317,6 @@ async def test_an_invalid_spec_that_the_api_server_accepted(scene: DoctorScene) 
     assert await scene.faults() == ["InvalidSpec"]
 
 
-async def test_a_loss_that_no_driver_could_count_is_unknown(scene: DoctorScene) -> None:
-    doubt = {"type": "DataLoss", "status": "Unknown", "reason": "OffsetsUncounted", "message": "30"}
-    scene.status["conditions"] = [*scene.status.get("conditions", []), doubt]
-
-    (found,) = [d for d in await scene.found() if d.check.endswith("DataLoss")]
-
-    assert (found.level, found.message) == (Level.UNKNOWN, "30")
-
-
 def degraded(reason: str, message: str) -> dict[str, str]:
     return {
         "type": "Degraded",
