@@ -480,7 +480,6 @@ def test_leaders_of_topics_that_no_one_asks_for_are_forgotten() -> None:
         scene.now += FORGET / 2
         scene.ask(A)
         scene.now += FORGET / 2
-
     kept = {"t", "day-48", "day-49"}
     assert scene.requests._leaders.keys() == scene.requests._used.keys() == kept
     scene.brokers.metadata.clear()
@@ -494,7 +493,6 @@ def test_a_partition_that_is_not_asked_for_any_more_slows_no_look_up_down() -> N
     for split_id in absent:
         assert scene.ends(A, split_id) == {A: 10}
     assert scene.requests._due_at.keys() == set(absent)
-
     scene.now += OVERDUE + 2.0
     scene.ends(A)
 
