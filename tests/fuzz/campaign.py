@@ -8,7 +8,7 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
-from fuzz import brokers, commands, documents, manifests, operators, option_sets
+from fuzz import brokers, commands, documents, manifests, operators, option_sets, paths
 from fuzz.judge import FindingError, Judge, TracebackError
 
 BATCH: Final = 250
@@ -33,7 +33,8 @@ class Kind:
 KINDS: Final[Mapping[str, Kind]] = {
     "manifests": Kind(cases=manifests.cases, check=manifests.check, share=30),
     "documents": Kind(cases=documents.cases, check=documents.check, share=30),
-    "brokers": Kind(cases=brokers.cases, check=brokers.check, share=20),
+    "brokers": Kind(cases=brokers.cases, check=brokers.check, share=15),
+    "paths": Kind(cases=paths.cases, check=paths.check, share=5),
     "options": Kind(cases=option_sets.cases, check=option_sets.check, share=14),
     "commands": Kind(cases=commands.cases, check=commands.check, share=5),
     "operators": Kind(cases=operators.cases, check=operators.check, share=1),

@@ -17,7 +17,7 @@ from balanced_source_spark.options import parse_options
 from fuzz.judge import Judge, SilentError
 from fuzz.values import Path, broken, places, put
 from support.builders import identity, secrets_of, source_of
-from support.hostile import FROM_CONFIG_MAP, FULL
+from support.hostile import FROM_CONFIG_MAP, FULL, FULL_FILES
 
 SCHEMA: Final = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
     "properties"
@@ -45,7 +45,7 @@ METADATA: Final = {"clusters": CLUSTERS, "streams": {"orders": {"main": ["orders
 
 
 def _examples() -> tuple[Any, ...]:
-    """Specs that are valid, each with another subscription."""
+    """Specs that are valid: of Kafka, each with another subscription, and of files."""
     kafka = FULL["source"]["kafka"]
     subscription = kafka["subscription"]
     application = FULL["application"]
@@ -59,7 +59,7 @@ def _examples() -> tuple[Any, ...]:
         found.append(
             {**FULL, "source": {"kafka": streams}, "application": {**application, **templates}}
         )
-    return tuple(found)
+    return (*found, FULL_FILES)
 
 
 EXAMPLES: Final = _examples()
@@ -112,7 +112,8 @@ def check(case: Any, judge: Judge) -> None:
 
 def _everything(raw: Any, metadata: str) -> None:
     spec = parse_spec(raw)
-    to_clusters(spec.source.kafka, metadata, field="spec.source.kafka")
+    if spec.source.kafka is not None:
+        to_clusters(spec.source.kafka, metadata, field="spec.source.kafka")
     source = source_of(spec, metadata)
     for secrets in ((), secrets_of(source)):
         manifest = spark_application(

@@ -5,15 +5,16 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from balanced_source_spark.files import option_names as files
 from balanced_source_spark.kafka import option_names as kafka
 from balanced_source_spark.option_names import OPTIONS
 from balanced_source_spark.options import client_id, parse_options
 from fuzz.judge import Judge
-from fuzz.values import DURATIONS, NUMBERS, PATTERNS, WORDS, broken
+from fuzz.values import DURATIONS, NUMBERS, PATHS, PATTERNS, WORDS, broken
 from support.hostile import HOSTILE
 
 NAMES: Final = (
-    *(option.name for option in (*OPTIONS, *kafka.OPTIONS)),
+    *(option.name for option in (*OPTIONS, *kafka.OPTIONS, *files.OPTIONS)),
     "kafka.group.id",
     "kafka.security.protocol",
     "kafka.sasl.jaas.config",
@@ -40,6 +41,7 @@ values: Final = (
             *DURATIONS,
             *WORDS,
             *PATTERNS,
+            *PATHS,
             "true",
             "TRUE",
             "latest",
@@ -58,6 +60,7 @@ base: Final = st.sampled_from(
         {"kafka.bootstrap.servers": "b:1", "subscribe": "orders"},
         {"kafka.bootstrap.servers": "b:1", "subscribePattern": "o.*"},
         {"source": "orders", "namespace": "default", "uid": "u"},
+        {"path": "/data/*.json", "fileFormat": "json", "schema": "id BIGINT"},
         {"assignmentDir": "/tmp/nowhere"},  # noqa: S108 - never opened
         {},
     )

@@ -67,6 +67,20 @@ PATTERNS: Final = (
     "^$",
     "|" * 300,
 )
+PATHS: Final = (
+    "/d/" + "*a" * 10 + "*b",
+    "/d/" + "*a" * 500 + "*b",
+    "/d/" + "**/" * 12 + "x",
+    "/d/" + "**/" * 300 + "x",
+    "/d/" + "*a*/" * 100 + "x",
+    "s3://d/" + "{a,aa,*}" * 100 + "b",
+    "/d/{" + "," * 1000 + "}",
+    "/d/[z-a]",
+    "/d/[",
+    "/d/{",
+    "/d/}{",
+    "/d/[!]",
+)
 
 
 def deep(depth: int) -> Any:
@@ -83,7 +97,7 @@ plain: Final = (
     | st.sampled_from(NUMBERS)
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from((*HOSTILE, *DURATIONS, *WORDS, *PATTERNS))
+    | st.sampled_from((*HOSTILE, *DURATIONS, *WORDS, *PATTERNS, *PATHS))
     | st.text(max_size=12)
 )
 junk: Final = st.recursive(

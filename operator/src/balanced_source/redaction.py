@@ -11,38 +11,34 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from balanced_source.secret_keys import holds_secret
+from balanced_source.secret_keys import SHORT, holds_secret, option_name
 
 REDACTED: Final = "[redacted]"
 
 _COPY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation with the whole manifest as text, secrets included."""
 
-_SHORT: Final = re.compile(r"(?i)(^|[._-])pass$|[._-]pwd$")
-"""Ends of names that hold secrets, too. They are no reason to refuse a setting."""
+_IN_URL: Final = {*SHORT, "sig"}
+"""Names that hold secrets in quotes, or as parameters of a URL."""
 
-_NAMES: Final = r"""(?: passw(?:or)?d | passphrase | secret | token | credentials?
-        | (?<=[._-])pass | (?<=[._-])pwd
-        | signature | (?<=[?&;])sig
-        | (?:api|shared|encryption)[._-]?key
-        | (?:secret|access|private)[._-]?key (?:[._-]?id)?
-        | account[._-]?key (?:\.[\w.-]+)? | fs\.azure\.sas\.[\w.-]+ )"""
+_ALSO: Final = re.compile(r"(?i)(?:signature|(?:secret|access|private)[._-]?key[._-]?id)$")
+"""Ends of names that belong to secrets, too. They are no reason to refuse a setting."""
 
-_VALUES: Final = r"""(?: (?P<escaped>\\+["']).*?(?P=escaped) | \\+["']\S*
-        | "(?:[^"\\]|\\.)*(?:"|\Z) | '(?:[^'\\]|\\.)*(?:'|\Z) | [^\s,;}\]"']+ )"""
+_VALUE: Final = re.compile(
+    r"""(?x) (?P<escaped>\\+["']).*?(?P=escaped) | \\+["']\S*
+        | "(?:[^"\\]|\\.)*(?:"|\Z) | '(?:[^'\\]|\\.)*(?:'|\Z) | [^\s,;}\]"']+"""
+)
 """In quotes, in quotes of a text within a text, or without; a log may be cut off within one."""
 
+# Names begin where no part of one is before, and are read at once: long ones cost no more.
 _PAIR: Final = re.compile(
-    rf"""(?ix) (?P<name> [\w.-]* {_NAMES} )
-        (?P<between> (?: \\* ["'])? \s* [=:] \s* )
-        (?P<value> {_VALUES} )"""
+    r"""(?x) (?<![\w.-]) (?P<name> [\w.-]++ ) (?P<between> (?: \\* ["'])? \s* [=:] \s* )"""
 )
-"""A name that holds secrets, and its value: in properties, JSON, JAAS, arguments or a URL."""
+"""A name before its value: in properties, JSON, JAAS, arguments or a URL."""
 
 _SIDE_BY_SIDE: Final = re.compile(
-    rf"""(?ix) (?P<before> \b name \\* ["']? \s* : \s* \\* ["']? [\w.-]* {_NAMES}
-        \\* ["']? \s* ,? \s* \\* ["']? value \\* ["']? \s* : \s* )
-        (?P<value> {_VALUES} )"""
+    r"""(?ix) \b name \\* ["']? \s* : \s* \\* ["']? (?P<name> [\w.-]++ )
+        (?P<between> \\* ["']? \s* ,? \s* \\* ["']? value \\* ["']? \s* : \s* )"""
 )
 """The same in an entry of ``env``, which has its name and its value side by side."""
 
@@ -81,8 +77,27 @@ def redacted(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def _by_patterns(text: str) -> str:
     text = _LOGIN.sub(rf"\1{REDACTED}@", text)
     text = _BEARER.sub(rf"\1 {REDACTED}", text)
-    text = _SIDE_BY_SIDE.sub(lambda found: f"{found['before']}{REDACTED}", text)
-    return _PAIR.sub(lambda found: f"{found['name']}{found['between']}{REDACTED}", text)
+    return _without_values(_without_values(text, _SIDE_BY_SIDE), _PAIR)
+
+
+def _without_values(text: str, heads: re.Pattern[str]) -> str:
+    """Return a text without the values that follow names of secrets."""
+    parts, kept, at = list[str](), 0, 0
+    while (head := heads.search(text, at)) is not None:
+        at = head.end()
+        if _is_secret(head) and (value := _VALUE.match(text, at)) is not None:
+            parts += (text[kept:at], REDACTED)
+            kept = at = value.end()
+    return "".join((*parts, text[kept:]))
+
+
+def _is_secret(head: re.Match[str]) -> bool:
+    name, at = head["name"], head.start("name")
+    if name.lower() in _IN_URL:
+        before = head.string[at - 1 : at]
+        # Alone, they are words: `PWD=/opt/spark`.
+        return before in {"?", "&", ";"} or head["between"][0] in "\\\"'"
+    return holds_secret(name.removeprefix("-D")) or _ALSO.search(name) is not None
 
 
 def _from_json(line: str) -> Any:
@@ -105,7 +120,7 @@ def _json_line(found: Any, line: str) -> str:
 def _value(name: str, value: Any) -> Any:
     match value:
         case str():
-            return REDACTED if value and _is_secret(name, value) else redacted_text(value)
+            return REDACTED if value and holds_secret(name, value) else redacted_text(value)
         case Mapping():
             return _mapping(value)
         case list():
@@ -114,23 +129,13 @@ def _value(name: str, value: Any) -> Any:
             return value
 
 
-def _is_secret(name: str, value: str) -> bool:
-    return holds_secret(name, value) or _SHORT.search(name) is not None
-
-
 def _items(name: str, items: Sequence[Any]) -> list[Any]:
     """In a list of arguments, the name of an option may stand before its value."""
-    options = [None, *(_option(item) for item in items)]
+    options = [None, *(option_name(item) for item in items)]
     return [
-        _value(name if option is None or _option(item) is not None else option, item)
+        _value(name if option is None or option_name(item) is not None else option, item)
         for option, item in zip(options, items, strict=False)
     ]
-
-
-def _option(item: Any) -> str | None:
-    """Return the name of the option that an argument is, without its value."""
-    is_option = isinstance(item, str) and item.startswith("-") and "=" not in item
-    return item.lstrip("-") if is_option else None
 
 
 def _mapping(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Final, Self
 
 from balanced_source.errors import ConnectorError
+from balanced_source.names import shown
 from balanced_source_adapters.entry_points import may_others_register
 from balanced_source_adapters.suggestions import nearest
 
@@ -130,7 +131,7 @@ class Registrations:
                 near = nearest(kind, self.kinds)
                 hint = f"; did you mean {near}?" if near else "."
                 raise ConnectorError(
-                    f"no connector of kind {kind!r} is installed (there are:"
+                    f"no connector of kind {shown(kind)} is installed (there are:"
                     f" {', '.join(self.kinds)}){hint} A connector of another package must be"
                     " installed for the Python of Spark's driver and executors; under the operator,"
                     " add the package to the images of operator and driver"

@@ -72,7 +72,8 @@ OF_SIGNALS: Final = {
         " series before the first, and when everything has been read."
     ),
     "skipped_records": (
-        "Offsets that were deleted before they were read, since the driver has started."
+        "Offsets that were deleted before they were read, since the driver has started, as far as"
+        " they are counted. No series while it is unknown whether there are any."
     ),
     "application_failures": (
         "Failures of the application in a row, of the host with most; 0 when one has run for ten"

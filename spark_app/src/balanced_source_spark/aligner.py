@@ -200,6 +200,7 @@ class Aligner:
                 answers |= future.result()
             except DiscoveryError as error:
                 self._warn(str(error))
+        self._pending = {scope: one for scope, one in self._pending.items() if not one.done()}
         return answers
 
     def _warn(self, error: str) -> None:

@@ -108,6 +108,8 @@ class DriverMetrics:
 
     def note_figures(self, figures: Iterable[Figure]) -> None:
         """Set the connector's own gauges."""
+        for gauge in self._figures.values():
+            gauge.clear()  # such as those of brokers and clusters that are gone
         for figure in figures:
             if figure.name not in self._figures:
                 self._figures[figure.name] = self._gauge(figure.name, figure.text, *figure.labels)

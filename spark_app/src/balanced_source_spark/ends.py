@@ -181,7 +181,10 @@ class Ends:
             for scope, members in due.items()
         }
         self._pending |= asked
-        self._asked |= dict.fromkeys(asked, time.monotonic())
+        now = time.monotonic()
+        self._asked |= dict.fromkeys(asked, now)
+        for scope in self._pending.keys() & scopes.keys():
+            self._asked.setdefault(scope, now)  # it was taken out, and is back
         # Only those that answered last time: a dead cluster must not cost its patience at each
         # look.
         self._wait(
@@ -233,12 +236,16 @@ class Ends:
                 for s in members
                 if s in self._known
             }
-        for gone in (self._failed.keys() | self._unanswered.keys()) - self._members.keys():
-            self._resolve(gone)
-            self._failed.pop(gone, None)
-            self._unanswered.pop(gone, None)
-            self._answered.pop(gone, None)
-            self._asked.pop(gone, None)
+        seen = self._asked.keys() | self._failed.keys() | self._unanswered.keys()
+        if not (gone := seen - self._members.keys()):
+            return
+        for scope in gone:
+            self._resolve(scope)
+            for table in (self._asked, self._failed, self._unanswered, self._answered):
+                table.pop(scope, None)
+        self._absent = {
+            s: since for s, since in self._absent.items() if self._scope_of(s) not in gone
+        }
 
     def get_all(
         self, split_ids: Collection[SplitId], *, timeout: float

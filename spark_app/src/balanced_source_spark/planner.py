@@ -401,7 +401,7 @@ class StreamPlanner(PlannerFigures):
             # each look.
             self._base = base = with_confirmed(base, self._confirmed)
             known = self._ends.get(base.positions)
-            self._confirmed = {**self._confirmed, **confirmed(base, known)}
+            self._confirmed = confirmed(base, known, self._confirmed)
             seen = look(base, known, deleted=self._ends.deleted)
             self._short_splits.note(base, seen)
             self._hooks.note_look(base, self._with_rests(base, seen))

@@ -15,6 +15,7 @@ from balanced_source_operator.validation.manifest import refused_by_api_server
 from fuzz.manifests import EXAMPLES, specs
 from fuzz.values import places, put
 from support.builders import spec_json
+from support.secret_names import PLAIN_KEYS, SECRET_KEYS
 
 CASES: Final = 300
 
@@ -26,6 +27,7 @@ def drawn_specs() -> list[Any]:
         spec_json(),
         *EXAMPLES,
         *(put(EXAMPLES[0], at, None) for at in places(EXAMPLES[0]) if at),
+        *(_with_option(key) for key in (*SECRET_KEYS, *PLAIN_KEYS)),
     ]
 
     @settings(
@@ -42,6 +44,15 @@ def drawn_specs() -> list[Any]:
 
     collect()
     return [spec for spec in found if _is_json(spec)]
+
+
+def _with_option(key: str) -> Any:
+    """A spec with this key in all maps whose values must be no secrets."""
+    sink = {"format": "parquet", "options": {key: "plain"}}
+    pipeline = {"checkpointLocation": "/c", "sink": sink}
+    conf = {key: "plain"} if key.startswith("spark.") else {}
+    application = {**spec_json()["application"], "pipeline": pipeline, "sparkConf": conf}
+    return spec_json(application=application)
 
 
 def _is_json(value: Any) -> bool:

@@ -330,6 +330,13 @@ def test_a_source_that_belongs_to_no_connector_says_so() -> None:
         installed().of(NumbersSource(()))
 
 
+def test_a_kind_is_quoted_in_short() -> None:
+    with pytest.raises(ConnectorError) as caught:
+        installed().get("a" * 5000)
+
+    assert len(str(caught.value)) < 1000
+
+
 def test_kafka_executes_its_own_calls_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KafkaAdmin, "discover", lambda _, call: ("discovered", call.scope))
     execute = with_alarms(KafkaConnector().executor(Nothing(), caller=Caller.OWNER, client_id="me"))

@@ -67,6 +67,17 @@ def test_a_split_that_went_back_begins_a_new_measurement() -> None:
     assert memory.observed(after, now=10.0).samples == (after,)
 
 
+@pytest.mark.parametrize(
+    ("lost", "continues"), [((3, 3), True), ((3, 4), False), ((None, None), False)]
+)
+def test_a_jump_over_lost_records_that_may_be_begins_a_new_measurement(
+    lost: tuple[int | None, int | None], *, continues: bool
+) -> None:
+    before, after = (replace(sample(5.0 * number), lost=count) for number, count in enumerate(lost))
+
+    assert after.continues(before) is continues
+
+
 @pytest.mark.parametrize(("unread", "times"), [(0, (0.0, 5.0)), (1, (0.0,))])
 def test_a_report_within_a_micro_batch_says_nothing_new_however_little_is_unread(
     unread: int, times: tuple[float, ...]

@@ -20,13 +20,14 @@ from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from balanced_source_operator.views import gather
 from balanced_source_operator.views.model import (
     Adopted,
+    ConditionView,
     OwnerChange,
     SourceView,
     moves_between,
     moves_under_way,
     readers,
 )
-from balanced_source_operator.views.render import as_json, detail
+from balanced_source_operator.views.render import as_json, detail, overview
 from support.builders import UID, identity, source_body
 from support.fake_kubernetes import FakeKubernetes
 
@@ -55,6 +56,20 @@ def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "120"})
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def test_a_loss_that_may_be_is_shown() -> None:
+    conditions = (
+        ConditionView(type="DataLoss", status="Unknown", reason="OffsetsUncounted", message="30 …"),
+        ConditionView(type="Degraded", status="False", reason="Healthy", message="fine"),
+    )
+    console = Console(file=io.StringIO(), width=120)
+
+    console.print(overview([replace(view(1, {}), name="orders", conditions=conditions)]))
+
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "orders: DataLoss=Unknown OffsetsUncounted: 30 …" in text
+    assert "Degraded" not in text
 
 
 def test_top_shows_readers_splits_and_moves(folder: Path) -> None:

@@ -353,6 +353,21 @@ def test_counted_losses_are_a_condition_of_their_own() -> None:
     assert "12 offsets" in next(c.message for c in status.conditions if c.type == "DataLoss")
 
 
+def test_losses_that_no_driver_could_count_are_an_unknown_condition() -> None:
+    """Unknown is not shown as no loss, and no alert takes it for one."""
+    doubt = Problem(reason="OffsetsUncounted", message="30 offsets are not checked yet")
+    gone = Problem(reason="OffsetsSkipped", message="12 offsets are gone")
+
+    unknown = status_of(facts(losses=Losses(records=None, doubts=(doubt,))))
+    known = status_of(facts(losses=Losses(records=12, problems=(gone,), doubts=(doubt,))))
+
+    assert conditions(unknown)["DataLoss"] == ("Unknown", "OffsetsUncounted")
+    assert conditions(unknown)["Ready"] == ("True", "Reading")
+    assert conditions(known)["DataLoss"] == ("True", "OffsetsSkipped")
+    message = next(c.message for c in known.conditions if c.type == "DataLoss")
+    assert message.startswith("12 offsets are gone; also OffsetsUncounted: 30 offsets")
+
+
 def reporting(*problems: Problem) -> CoordinatorState[Any]:
     """A state whose driver has reported problems."""
     report = make_report(epoch=3, parallelism=2, problems=problems)

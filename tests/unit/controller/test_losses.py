@@ -127,6 +127,24 @@ def test_kafka_reports_how_many_offsets_could_not_be_counted() -> None:
         == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)."
         " Whether 30 more were skipped is unknown until their brokers answer"
     )
-    assert half_of("kafka").losses({"uncountedOffsets": 30}) == NO_LOSSES, (
-        "as long as nothing is known to be lost"
+
+
+@pytest.mark.parametrize("kind", ["kafka", "hybrid"])
+def test_kafka_does_not_take_offsets_that_it_could_not_count_for_none(kind: str) -> None:
+    found = counted_losses(kind, [make_report(metrics={"uncountedOffsets": 30})])
+
+    assert found.records is None
+    assert found.problems == ()
+    (doubt,) = found.doubts
+    assert doubt.reason == "OffsetsUncounted"
+    assert doubt.message == (
+        "30 offsets are not checked yet: whether some of them were deleted before they were read,"
+        " and skipped (onDataLoss: Continue), is unknown until their brokers answer"
     )
+
+
+def test_what_one_host_has_counted_is_known_while_another_one_cannot_count() -> None:
+    reports = [make_report(metrics={"uncountedOffsets": 30}), make_report()]
+    reports.append(make_report(metrics={"skippedOffsets": 2}))
+
+    assert counted_losses("kafka", reports).records == 2

@@ -200,7 +200,7 @@ def test_the_policy_itself_restarts_nothing() -> None:
 
 
 HIDDEN = {
-    "arguments": ["--password", "hunter2"],
+    "arguments": ["-p", "hunter2"],
     "driver": {
         "template": {
             "spec": {"containers": [{"name": "c", "env": [{"name": "P", "value": "hunter2"}]}]}

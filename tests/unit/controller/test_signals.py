@@ -62,6 +62,9 @@ def test_a_driver_that_is_heard_is_not_silent_while_turns_fail() -> None:
 
 def test_lost_records_are_those_that_the_connector_counts() -> None:
     assert signals(losses=Losses(records=7))["skipped_records"] == 7
+    assert signals(losses=Losses(records=None))["skipped_records"] is None, (
+        "unknown, which is not 0"
+    )
 
 
 @pytest.mark.parametrize(

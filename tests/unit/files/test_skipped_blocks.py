@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -117,3 +118,17 @@ def test_looks_at_many_files_run_side_by_side_once_for_each() -> None:
     for _ in range(2):
         assert hooks.ends("files", list(marks), marks).keys() == marks.keys()
     assert sorted(bucket.asked) == sorted(f"/in/{number}" for number in range(64))
+
+
+def test_lost_blocks_that_are_not_held_any_more_are_forgotten() -> None:
+    settings = FilesSource(paths=("/",), kind_of_file=Format.TEXT).reader_settings()
+    query: Any = replace(CONTEXT.query, read=file_read_options({"fileformat": "text"}))
+    hooks = FilesHooks(replace(CONTEXT, query=query, known_settings=lambda: settings))  # type: ignore[arg-type]
+    store = SimpleNamespace(stat=lambda _: None)
+    hooks._opened = lambda: store  # type: ignore[method-assign, assignment, return-value]
+    for day in range(50):
+        split_id = ("files", f"/in/{day}", 0)
+        mark = Mark(position=0, identity=File(1, "", 100).identity)
+        assert hooks.ends("files", [split_id], {split_id: mark}) == {}
+
+    assert hooks._bad == {("files", "/in/49", 0): "was deleted"}

@@ -221,3 +221,9 @@ def test_only_a_whole_log_that_was_checked_up_to_the_mark_is_confirmed() -> None
     ):
         assert confirmed(READ, {A: answer}) == {}
     assert confirmed(READ, {("c", "gone", 0): whole}) == {}
+
+
+def test_what_was_confirmed_of_splits_that_have_left_is_forgotten() -> None:
+    known = Confirmed(mark=mark_of(READ, A), term=4, past=())
+
+    assert confirmed(READ, {}, {A: known, ("c", "gone", 0): known}) == {A: known}

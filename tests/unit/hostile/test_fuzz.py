@@ -5,7 +5,7 @@ import pytest
 from fuzz.campaign import Batch, run
 from fuzz.judge import Judge
 
-SIZES = {"manifests": 20, "documents": 30, "brokers": 30, "options": 30}
+SIZES = {"manifests": 20, "documents": 30, "brokers": 30, "paths": 50, "options": 30}
 
 
 @pytest.mark.parametrize("kind", SIZES)

@@ -25,7 +25,9 @@ from hypothesis import strategies as st
 
 from balanced_source.api import SplitId
 from balanced_source_adapters.kafka.offsets import (
+    FORGET,
     MANY,
+    OVERDUE,
     RENEW_TIMEOUT,
     ListedOffsets,
     OffsetRequests,
@@ -468,3 +470,30 @@ def test_a_topic_that_cannot_be_described_is_an_error_of_its_own() -> None:
     assert {s: error.code() for s, error in found.errors.items()} == {
         hidden: KafkaError.TOPIC_AUTHORIZATION_FAILED
     }
+
+
+def test_leaders_of_topics_that_no_one_asks_for_are_forgotten() -> None:
+    """Topics may be named by day. Another user of the client asks for its own now and then."""
+    scene = Scene()
+    for number in range(50):
+        scene.ask(("c", f"day-{number}", 0))
+        scene.now += FORGET / 2
+        scene.ask(A)
+        scene.now += FORGET / 2
+    kept = {"t", "day-48", "day-49"}
+    assert scene.requests._leaders.keys() == scene.requests._used.keys() == kept
+    scene.brokers.metadata.clear()
+    assert scene.ends(A) == {A: 10}
+    assert scene.brokers.metadata == []
+
+
+def test_a_partition_that_is_not_asked_for_any_more_slows_no_look_up_down() -> None:
+    scene = Scene()
+    absent: list[SplitId] = [("c", f"day-{number}", 7) for number in range(50)]
+    for split_id in absent:
+        assert scene.ends(A, split_id) == {A: 10}
+    assert scene.requests._due_at.keys() == set(absent)
+    scene.now += OVERDUE + 2.0
+    scene.ends(A)
+
+    assert scene.requests._due_at == {}

@@ -12,7 +12,7 @@ from balanced_source.documents.stream_offset import TermEnd
 from balanced_source.host.ends import Mark, SplitEnd
 from balanced_source.host.log_check import Found
 from balanced_source_adapters.kafka import admin as kafka_admin
-from balanced_source_adapters.kafka.admin import KafkaAdmin
+from balanced_source_adapters.kafka.admin import KafkaAdmin, SharedClients
 from balanced_source_adapters.kafka.client import Tail
 from balanced_source_adapters.kafka.topics import Topic
 
@@ -27,6 +27,9 @@ class Client:
 
     def __init__(self, offset: int, leader_epoch: int | None) -> None:
         self._tail = Tail(offset=offset, leader_epoch=leader_epoch)
+
+    def tend(self) -> None:
+        """Nothing is queued."""
 
     def tails(self, split_ids: Iterable[SplitId]) -> dict[SplitId, Tail]:
         return dict.fromkeys(split_ids, self._tail)
@@ -118,6 +121,22 @@ def test_a_cut_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked[2:] == [{A: (READ, 5)}], "another leader"
     assert cut(p0=Mark(position=4, term=3)) == [2]
     assert len(asked) == 4, "another position"
+
+
+def test_cuts_of_a_cluster_that_is_taken_out_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check_logs(_config: Any, marks: Mapping[SplitId, Any]) -> dict[SplitId, Found]:
+        return dict.fromkeys(marks, Found(2, PAST))
+
+    monkeypatch.setattr(kafka_admin, "check_logs", check_logs)
+    monkeypatch.setattr(SharedClients, "get", lambda *_, **__: Client(9, 4))
+    admin = KafkaAdmin(idle=-1.0)
+    for day in range(50):
+        split_id: SplitId = (f"day-{day}", "t", 0)
+        cluster = KafkaCluster(name=f"day-{day}", bootstrap_servers="b:1")
+        assert admin.ends(cluster, [split_id], {split_id: READ})[split_id].cut == 2
+        admin.tend()
+
+    assert admin._cuts == admin._clients == admin._used == {}
 
 
 def test_a_check_that_fails_leaves_the_answer_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:

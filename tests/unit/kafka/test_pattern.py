@@ -233,6 +233,9 @@ def test_what_a_pattern_remembers_of_its_states_is_bounded() -> None:
     for _ in range(40):
         found.matches("".join(chance.choices("ab", k=249)))
 
-    assert len(found._seen) <= 4096
+    nodes = [found._first, *found._nodes.values()]
+    assert len(nodes) <= 4097
+    assert sum(map(len, nodes)) <= 4096
+    assert len(found._following) <= 4096
     assert found.matches("a" * 21)
     assert not found.matches("b" + "b" * 20)

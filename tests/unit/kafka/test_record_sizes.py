@@ -20,6 +20,8 @@ from testbed.waiting import wait_until
 
 ORDERS, MORE_ORDERS, GONE = ("c", "orders", 0), ("c", "orders", 1), ("c", "gone", 0)
 
+HELD = (ORDERS, MORE_ORDERS, GONE)
+
 
 class Samples:
     """Records of 100 bytes; the topic "gone" has none that can be read."""
@@ -55,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_one_sample_where_reading_stands_counts_for_all_splits_of_a_topic() -> None:
     samples = Samples()
 
-    found = RecordSizes(samples)({GONE: 1, ORDERS: 7, MORE_ORDERS: 9})
+    found = RecordSizes(samples)({GONE: 1, ORDERS: 7, MORE_ORDERS: 9}, HELD)
 
     assert found == {ORDERS: 100.0, MORE_ORDERS: 100.0}
     assert samples.taken == [(GONE, 1), (ORDERS, 7)]
@@ -64,14 +66,14 @@ def test_one_sample_where_reading_stands_counts_for_all_splits_of_a_topic() -> N
 def test_a_sample_is_taken_again_when_it_is_old(clock: Clock) -> None:
     samples = Samples()
     sizes = RecordSizes(samples)
-    sizes({ORDERS: 0})
+    sizes({ORDERS: 0}, HELD)
 
     clock.now = FRESH - 1
-    sizes({ORDERS: 5})
+    sizes({ORDERS: 5}, HELD)
     assert samples.taken == [(ORDERS, 0)]
 
     clock.now, samples.size = FRESH, None
-    assert sizes({ORDERS: 6}) == {ORDERS: 100.0}, "without newer records the size stays"
+    assert sizes({ORDERS: 6}, HELD) == {ORDERS: 100.0}, "without newer records the size stays"
     wait_until(lambda: len(samples.taken) == 2, 20, "another sample", interval=0.005)
     assert samples.taken[1] == (ORDERS, 6)
 
@@ -89,11 +91,11 @@ def test_a_topic_that_does_not_answer_in_time_has_no_size_yet(
 
     sizes = RecordSizes(sample)
 
-    assert sizes({ORDERS: 0}) == {}
+    assert sizes({ORDERS: 0}, HELD) == {}
     assert not has_answered.is_set()
     answers.set()
     monkeypatch.setattr(record_sizes, "PATIENCE", 20.0)
-    assert sizes({ORDERS: 0}) == {ORDERS: 5.0}
+    assert sizes({ORDERS: 0}, HELD) == {ORDERS: 5.0}
 
 
 @pytest.mark.parametrize(
@@ -179,3 +181,17 @@ def test_headers_that_the_client_cannot_read_do_not_count() -> None:
     read: Any = SimpleNamespace(key=lambda: b"k", value=lambda: b"value", headers=headers)
 
     assert size_of(read) == 6
+
+
+def test_topics_that_are_not_held_any_more_are_forgotten(clock: Clock) -> None:
+    """Topics may be named by day. One that has nothing to read now is remembered."""
+    samples = Samples()
+    sizes = RecordSizes(samples)
+    sizes({ORDERS: 0}, [ORDERS])
+    for number in range(50):
+        day: SplitId = ("c", f"day-{number}", 0)
+        clock.now += FRESH
+        assert sizes({day: 0}, [ORDERS, day]) == {day: 100.0}
+
+    assert sizes._known.keys() == sizes._asked.keys() == {("c", "orders"), ("c", "day-49")}
+    assert sizes({ORDERS: 5}, [ORDERS]) == {ORDERS: 100.0}

@@ -421,6 +421,7 @@ def test_the_readers_of_a_task_ask_once_for_a_stream_and_again_after_a_failure()
     now[0] += LIFETIME + 1.0
     known.of("a", ask)
     assert asked == ["a", "b", "a", "a"]
+    assert known._known.keys() == {"a"}, "the other one is asked again, if ever"
 
 
 def test_readers_that_wait_for_an_answer_get_it_or_its_failure() -> None:

@@ -36,6 +36,24 @@ def test_offsets_that_a_driver_has_skipped_are_a_data_loss() -> None:
     played(play)
 
 
+def test_offsets_that_no_one_could_count_are_unknown_and_not_zero() -> None:
+    async def play(story: Story) -> None:
+        await read(story, uncountedOffsets=300)
+        await story.until(
+            lambda: condition(story, "DataLoss")["status"] == "Unknown", "the condition"
+        )
+        assert condition(story, "DataLoss")["reason"] == "OffsetsUncounted"
+        assert condition(story, "Ready")["status"] == "True"
+        assert story.sample("skipped_records") is None
+
+        story.driver.metrics = {}
+        story.driver.report()
+        await story.until(lambda: story.sample("skipped_records") == 0, "the count")
+        assert condition(story, "DataLoss")["status"] == "False"
+
+    played(play)
+
+
 def test_a_connector_that_cannot_describe_a_loss_degrades_its_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,6 +79,7 @@ def test_a_connector_that_cannot_describe_a_loss_degrades_its_source(
         assert len(story.driver.delivered) == sum(story.broker.ends.values()), (
             "the source is read all the same"
         )
+        assert story.sample("skipped_records") is None
 
         is_broken = False
         story.driver.metrics["skippedOffsets"] = 13

@@ -213,7 +213,7 @@ def test_only_the_first_of_several_hosts_tries_settings_that_do_not_work() -> No
     [
         {"restart": {"rollbackAfter": "0"}},
         {
-            "arguments": ["--password=hunter2"],
+            "arguments": ["--password=$(hunter2)"],
             "mainApplicationFile": "local:///app/mine.py",
             "pipeline": None,
         },

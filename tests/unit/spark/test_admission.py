@@ -1,6 +1,6 @@
 """Limits of the source at the reader: when they wait, and what they let in."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 from confluent_kafka import KafkaException
@@ -16,7 +16,7 @@ A: SplitId = ("c", "t", 0)
 B: SplitId = ("c", "t", 1)
 
 
-def no_sizes(_: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
+def no_sizes(*_: Collection[SplitId]) -> Mapping[SplitId, float]:
     raise AssertionError("sizes are asked for limits in bytes only")
 
 
@@ -118,8 +118,11 @@ def test_the_options_of_spark_s_own_source_are_understood() -> None:
 def test_sizes_are_asked_for_splits_with_records_to_read_only() -> None:
     asked: list[Mapping[SplitId, int]] = []
 
-    def sizes(positions: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
+    def sizes(
+        positions: Mapping[SplitId, int], held: Collection[SplitId]
+    ) -> Mapping[SplitId, float]:
         asked.append(positions)
+        assert list(held) == [A, B]
         return dict.fromkeys(positions, 10.0)
 
     admission = Admission(sizes, clock=lambda: 0.0)

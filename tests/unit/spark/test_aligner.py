@@ -170,6 +170,16 @@ def test_times_of_splits_that_are_gone_are_forgotten() -> None:
     assert len(made._last_seen) <= 3
 
 
+def test_clusters_that_were_asked_are_forgotten() -> None:
+    day = range(START, START + 10)
+    brokers = Brokers({(f"day-{number}", "t", 0): day for number in range(50)})
+    made = aligner(brokers)
+    for split_id in brokers.logs:
+        made.cap({split_id: 0}, {split_id: 10})
+
+    assert made._pending == {}
+
+
 @pytest.mark.scenario("H8")
 def test_h8_a_split_that_waits_is_not_read_and_continues() -> None:
     """Of two splits of N records the one that is a day ahead gives none until the other is read.

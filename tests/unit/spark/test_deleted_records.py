@@ -177,3 +177,15 @@ def test_what_partitions_answer_counts_although_others_are_silent() -> None:
     cluster.is_down = True
 
     assert cluster.firsts({A: 5, B: 5}) == {A: 50}
+
+
+def test_starts_of_clusters_that_are_taken_out_are_forgotten() -> None:
+    starts = LogStarts(lambda _, split_ids: dict.fromkeys(split_ids, 50), clock=lambda: 0.0)
+    for day in range(50):
+        cluster = KafkaCluster(name=f"day-{day}", bootstrap_servers="b:1")
+        split_id: SplitId = (cluster.name, "t", 0)
+        ends, marks = {split_id: SplitEnd(end=100)}, {split_id: Mark(position=5)}
+        assert starts.joined(cluster, ends, marks)[split_id].first == 50
+        starts.keep([cluster.name, cluster.name])
+
+    assert starts._asked.keys() == starts._known.keys() == {"day-49"}

@@ -5,6 +5,7 @@ import pytest
 from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import observe
+from balanced_source_spark.contract.hooks import Figure
 from balanced_source_spark.driver_metrics import DriverMetrics
 
 A, B = ("k", "t", 0), ("k", "t", 1)
@@ -110,3 +111,14 @@ def test_each_split_has_its_time_behind_and_splits_that_are_gone_or_unknown_have
     assert behind() == [1.5, 0]
     metrics.note(observe(two, two, {}, {A: None}), aligned_to=None)
     assert behind() == [None, None]
+
+
+def test_figures_of_a_connector_that_are_not_told_any_more_have_no_series() -> None:
+    """Such as those of brokers and clusters that are gone."""
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
+    for day in range(3):
+        figure = Figure(name="rtt", text="Round trip.", value=1.0, labels={"cluster": f"day-{day}"})
+        metrics.note_figures([figure])
+
+    (family,) = (f for f in metrics.registry.collect() if f.name == "balanced_source_host_rtt")
+    assert [sample.labels["cluster"] for sample in family.samples] == ["day-2"]

@@ -282,3 +282,41 @@ def test_a_cluster_that_is_taken_out_while_it_does_not_answer_is_forgotten() -> 
         assert ends.get([B])[B].end == 3
     finally:
         answers.set()
+
+
+def test_splits_of_clusters_that_are_taken_out_are_forgotten() -> None:
+    """A cluster that answers without its split may leave the source at the next moment."""
+    ends = Ends(lambda *_: {}, fresh=0.0, gone=0.0)
+
+    for day in range(50):
+        split_id: SplitId = (f"day-{day}", "t", 0)
+        ends.get([split_id])
+        assert ends.deleted == {split_id}
+
+    assert ends._absent.keys() == {("day-49", "t", 0)}
+    assert ends._asked.keys() == ends._answered.keys() == ends._unanswered.keys() == {"day-49"}
+    ends.close()
+
+
+def test_the_problem_of_a_hung_cluster_ends_when_it_is_taken_out_and_is_told_when_it_is_back() -> (
+    None
+):
+    answers, told = threading.Event(), dict[str, Problem | None]()
+
+    def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
+        if scope == "a":
+            assert answers.wait(20), "the test forgot to let the cluster answer"
+        return dict.fromkeys(split_ids, SplitEnd(end=7))
+
+    ends = Ends(ask, patience=0.0, lasts=0.0, hangs=0.0, tell=told.__setitem__)
+    try:
+        ends.get([A])
+        assert told["a"] is not None
+        ends.get([B])
+        assert told["a"] is None
+        ends.get([B])
+        assert told["a"] is None
+        ends.get([A])
+        assert told["a"] is not None
+    finally:
+        answers.set()

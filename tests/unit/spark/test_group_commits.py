@@ -79,3 +79,16 @@ def test_remaining_offsets_are_committed_at_the_end() -> None:
     commits.close()
 
     wait_until(lambda: clusters.commits[-1] == ("one", {A: 2}), 10, "the last commit")
+
+
+def test_partitions_that_are_not_held_any_more_are_forgotten() -> None:
+    """Topics may be named by day."""
+    clusters = Clusters()
+    commits = GroupCommits(clusters.commit, interval=0.001)
+    for day in range(50):
+        split_id: SplitId = ("one", f"day-{day}", 0)
+        commits.note({split_id: 5})
+        wait_until(lambda s=split_id: s in commits._done, 10, "the commit", interval=0.001)  # type: ignore[misc]
+    commits.close()
+
+    assert commits._done == {("one", "day-49", 0): 5}

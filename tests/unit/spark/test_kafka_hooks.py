@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import SplitId
-from balanced_source.connectors.kafka import OnDataLoss, ReadLimits
+from balanced_source.connectors.kafka import KafkaReaderSettings, OnDataLoss, ReadLimits
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan, SplitRange
@@ -179,3 +179,18 @@ def test_open_transactions_are_watched_in_the_clusters_that_are_read(
     scene.hooks.note_look(StreamOffset(positions={A: 5, B: None}), Look())
 
     assert kept == [{"c", "former"}]
+
+
+def test_a_cluster_that_has_left_is_known_until_its_splits_have_left() -> None:
+    """A micro-batch that was planned before may read it; what is planned then does not."""
+    scene = Scene()
+    now, before = kafka_source("c").reader_settings(), kafka_source("former").reader_settings()
+
+    def known() -> set[str]:
+        return set(KafkaReaderSettings.of(scene.hooks.with_former(now, before)).clusters)
+
+    assert known() == {"c", "former"}
+    scene.hooks.note_look(StreamOffset(positions={A: 5, B: None}), Look())
+    assert known() == {"c", "former"}
+    scene.hooks.note_look(StreamOffset(positions={A: 5}), Look())
+    assert known() == {"c"}

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
+from balanced_source.connectors.kafka.data_loss import KEPT
 from balanced_source.errors import DiscoveryError
 from balanced_source.host import ReaderPlan, SplitRange
 from balanced_source_spark.kafka.data_loss import LossCounter
@@ -121,3 +122,27 @@ def test_ranges_of_splits_that_were_never_read_begin_at_the_start() -> None:
     cluster.losses.note([ReaderPlan(subtask_id=0, ranges=(piece,))], SETTINGS)
 
     assert cluster.losses.total == 2
+
+
+def test_partitions_that_are_not_held_any_more_are_forgotten() -> None:
+    """Not at once: their tasks may tell late what they have skipped."""
+    cluster = Cluster()
+    for day in range(3 * KEPT):
+        split_id: SplitId = ("c", f"day-{day}", 0)
+        cluster.losses.note_skipped([SplitRange(split_id=split_id, start=0, end=1)])
+        cluster.losses.keep([split_id])
+        cluster.losses.note_skipped([SplitRange(split_id=split_id, start=0, end=1)])
+
+    assert len(cluster.losses._counter._upto) <= KEPT + 1
+    assert cluster.losses.total == 3 * KEPT
+
+
+def test_what_a_cluster_that_is_taken_out_did_not_tell_stays_unknown() -> None:
+    cluster = Cluster()
+    for day in range(50):
+        split_id: SplitId = (f"day-{day}", "t", 0)
+        cluster.losses._uncounted[split_id] = 0, 10
+        cluster.losses.keep([split_id])
+
+    assert cluster.losses.uncounted == 500
+    assert cluster.losses._uncounted == {("day-49", "t", 0): (0, 10)}

@@ -6,12 +6,17 @@ from typing import Any
 import pytest
 
 from balanced_source.api import IDENTITY, STOP, Problem, ProblemKey
-from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
+from balanced_source.connectors.kafka import (
+    LISTED,
+    KafkaCluster,
+    KafkaReaderSettings,
+    OnDataLoss,
+)
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import FatalProblemError
 from balanced_source.host import SplitRange
 from balanced_source.host.ends import Look
-from balanced_source_spark.kafka.data_loss import LossCounter, LossProblems
+from balanced_source_spark.kafka.data_loss import MOST_TOPICS, LossCounter, LossProblems
 
 A, B, OTHER = ("c", "t", 0), ("c", "t", 1), ("d", "u", 0)
 BASE = StreamOffset(positions={A: 5, B: 7, OTHER: None}, attributes={A: {STOP: 9}, B: {STOP: 9}})
@@ -234,3 +239,41 @@ def test_without_an_operator_a_loss_without_consent_ends_the_query(
             query.note(settings, **LOST["recreated"])
     else:
         query.note(settings, **LOST["recreated"])
+
+
+def test_of_a_topic_that_loses_records_each_day_the_newest_gaps_are_named() -> None:
+    """The others are counted: a message, and the driver's memory, have an end."""
+    query = Query()
+    for day in range(50):
+        base = replace(BASE, terms={A: day}, positions={**BASE.positions, A: 100 + day})
+        query.note(CONTINUE, base=base, cuts={A: 90})
+
+    (problem,) = query.problems.values()
+    assert "partition 0 from offset 90 to 148; partition 0 from offset 90 to 147" in problem.message
+    assert "; and 40 more partitions" in problem.message
+    assert len(query.losses._reported["truncated", "c", "t"].gaps) == LISTED
+
+
+def test_the_losses_of_the_newest_topics_are_reported() -> None:
+    """Topics may be named by day, and be lost each day."""
+    query = Query()
+    for day in range(3 * MOST_TOPICS):
+        split_id = ("c", f"day-{day}", 0)
+        base = StreamOffset(positions={split_id: 5, A: 5})
+        query.note(CONTINUE, base=base, ends={split_id: 9, A: 9})
+        query.note(CONTINUE, base=base, deleted={split_id: 9})
+
+    assert len(query.problems) == len(query.losses._reported) == MOST_TOPICS
+    assert ("vanished", "c", f"day-{3 * MOST_TOPICS - 1}") in query.problems
+    assert query.losses._before.keys() <= {split_id, A}
+    assert query.counter.total == 4 * 3 * MOST_TOPICS
+
+
+def test_while_a_loss_lasts_the_ends_of_splits_that_have_left_are_forgotten() -> None:
+    query = Query()
+    for day in range(50):
+        split_id = ("c", f"day-{day}", 0)
+        base = StreamOffset(positions={split_id: 5, OTHER: 5})
+        query.note(FAIL, base=base, ends={split_id: 9}, recreated=frozenset({OTHER}))
+
+    assert query.losses._before == {split_id: 9}

@@ -187,3 +187,15 @@ def test_a_cluster_is_queried_once_per_interval() -> None:
     assert len(cluster.asked) == asked
     cluster.looks(1)
     assert len(cluster.asked) == asked + 1
+
+
+def test_clusters_that_are_taken_out_are_forgotten() -> None:
+    transactions = OpenTransactions(lambda *_: None, lambda *_: {}, clock=lambda: 0.0)
+    for day in range(50):
+        cluster = KafkaCluster(name=f"day-{day}", bootstrap_servers="b:9092")
+        split_id: SplitId = (cluster.name, "t", 0)
+        transactions._asked[cluster.name] = 0.0
+        transactions.note(cluster, {split_id: SplitEnd(end=5)}, {split_id: Mark(position=5)})
+        transactions.keep([cluster.name])
+
+    assert transactions._still.keys() == transactions._asked.keys() == {"day-49"}

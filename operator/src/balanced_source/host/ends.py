@@ -398,9 +398,20 @@ class Confirmed:
     past: tuple[TermEnd, ...]
 
 
-def confirmed(base: StreamOffset, known: Mapping[SplitId, SplitEnd]) -> dict[SplitId, Confirmed]:
-    """Returns marks of `base` whose logs were found whole, with the leadership they were under."""
-    return {
+def confirmed(
+    base: StreamOffset,
+    known: Mapping[SplitId, SplitEnd],
+    before: Mapping[SplitId, Confirmed] = MappingProxyType({}),
+) -> dict[SplitId, Confirmed]:
+    """Returns marks of `base` whose logs were found whole, with the leadership they were under.
+
+    Args:
+        base: offset in use.
+        known: answers, some of which may be old.
+        before: what was confirmed earlier, which stays for the splits of `base`.
+    """
+    kept = {s: found for s, found in before.items() if s in base.positions}
+    return kept | {
         split_id: Confirmed(mark=answer.checked, term=answer.term, past=answer.past)
         for split_id, answer in known.items()
         # Few answers were checked, so few marks are made to compare with.

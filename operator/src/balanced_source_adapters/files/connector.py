@@ -200,7 +200,7 @@ def listed(call: ListFiles, store: FileStore, *, after: str = "") -> Iterator[Fi
         base, is_there = base_of(pattern), False
         for file in store.walk(base, after=after, wanted=WantedFiles.by(pattern)):
             is_there = True
-            if not (expression.fullmatch(file.path) and is_visible(file.path, pattern)):
+            if not (expression.matches(file.path) and is_visible(file.path, pattern)):
                 continue
             if several:  # patterns may overlap
                 if file.path in known:

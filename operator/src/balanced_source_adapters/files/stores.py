@@ -239,7 +239,7 @@ def selection(paths: Iterable[str]) -> Callable[[str], bool]:
     """
     patterns = [(compiled(pattern), pattern) for pattern in map(inner, paths)]
     return lambda path: any(
-        expression.fullmatch(path) and is_visible(path, pattern) for expression, pattern in patterns
+        expression.matches(path) and is_visible(path, pattern) for expression, pattern in patterns
     )
 
 

@@ -376,6 +376,7 @@ class KafkaAdmin:
             closed = [self._clients.pop(name) for name in idle if name in self._clients]
             for name in idle:
                 del self._used[name]
+                self._cuts.pop(name, None)
             clients = [client for _, client in self._clients.values()]
         for client in clients:
             client.tend()

@@ -58,6 +58,14 @@ _UNANSWERED: Final = frozenset(
 )
 """Errors that the client library makes up while a broker says nothing."""
 
+FORGET: Final = 600.0
+"""Seconds after which the leaders of a topic are forgotten that no one has asked for: a client may
+have several users, each with topics of its own."""
+
+OVERDUE: Final = 60.0
+"""Seconds after which a partition without an answer is forgotten that no one has asked for again:
+while someone asks, its next look is at most a second away."""
+
 _NO_LEADERS: Final[Mapping[int, int]] = MappingProxyType({})
 
 Wanted: TypeAlias = Mapping[SplitId, int]
@@ -215,6 +223,7 @@ class OffsetRequests:
         self._leaders: Mapping[str, Mapping[int, int]] = {}
         self._grouped = _Groups({}, {}, {}, ())
         self._due_at: dict[SplitId, tuple[float, float]] = {}
+        self._used: dict[str, float] = {}
 
     def ask(self, wanted: Wanted) -> ListedOffsets:
         """Return offsets of partitions, after a second try with newer metadata where none came."""
@@ -233,8 +242,13 @@ class OffsetRequests:
             listed = ListedOffsets(
                 answers={s: answers[s] for s in wanted if s in answers}, errors=again.errors
             )
+        overdue = self._clock() - OVERDUE
         with self._lock:
-            self._due_at = {s: due for s, due in self._due_at.items() if s not in listed.answers}
+            self._due_at = {
+                s: due
+                for s, due in self._due_at.items()
+                if s not in listed.answers and due[0] > overdue
+            }
         # Why there is no metadata explains the silence of a whole cluster, but not that of one
         # broker.
         errors = {**failed, **listed.errors} if listed.answers else {**listed.errors, **failed}
@@ -259,7 +273,15 @@ class OffsetRequests:
             else:
                 groups.setdefault(leader, {})[TopicPartition(topic, number, at)] = split_id
         self._grouped = found = _Groups(leaders, wanted, groups, unknown)
+        self._note_used(known.wanted, wanted)
         return found
+
+    def _note_used(self, before: Wanted, wanted: Wanted) -> None:
+        """Take note of the topics that were asked for up to now, and of those that are."""
+        now = self._clock()
+        topics = {str(split_id[1]) for asked in (before, wanted) for split_id in asked}
+        with self._lock:
+            self._used.update(dict.fromkeys(topics, now))
 
     # --- metadata ---------------------------------------------------------------------------------
 
@@ -308,8 +330,19 @@ class OffsetRequests:
     def _note_leaders(self, topic: str, leaders: Mapping[int, int]) -> None:
         # A new table, so that `_by_leader` notices.
         with self._lock:
-            others = {name: known for name, known in self._leaders.items() if name != topic}
+            is_new = bool(leaders) and topic not in self._leaders
+            known = self._without_unused() if is_new else self._leaders
+            others = {name: one for name, one in known.items() if name != topic}
             self._leaders = {**others, topic: leaders} if leaders else others
+
+    def _without_unused(self) -> Mapping[str, Mapping[int, int]]:
+        """Forget topics that no one asks for, such as those of former days. Holds the lock."""
+        now = self._clock()
+        asked = {str(split_id[1]) for split_id in self._grouped.wanted}
+        self._used = {
+            name: at for name, at in self._used.items() if name in asked or now - at < FORGET
+        }
+        return {name: one for name, one in self._leaders.items() if name in self._used}
 
     def _metadata(self, topic: str | None, timeout: float) -> Mapping[str, Any]:
         topics: Mapping[str, Any] = self._admin.list_topics(topic, timeout=timeout).topics

@@ -57,6 +57,8 @@ class Summaries:
             raise
         with self._lock:
             del self._asking[stream]
-            self._known[stream] = found, self._clock() + LIFETIME
+            now = self._clock()
+            self._known = {s: one for s, one in self._known.items() if one[1] >= now}
+            self._known[stream] = found, now + LIFETIME
         answer.set_result(found)
         return found

@@ -53,16 +53,23 @@ class Losses:
     """What a source has lost since its drivers started, as they have counted it.
 
     Attributes:
-        records: how many records were not delivered, as far as that is known.
+        records: how many records were not delivered, as far as that is known; None: it is unknown
+            whether any were not.
         problems: the same in sentences, for the condition `DataLoss`. Their reasons are of
             `ReasonKind.LOSS`.
+        doubts: what may be lost, too, in such sentences. The condition is Unknown while nothing is
+            known to be lost.
     """
 
-    records: int = 0
+    records: int | None = 0
     problems: tuple[Problem, ...] = ()
+    doubts: tuple[Problem, ...] = ()
 
 
 NO_LOSSES: Final = Losses()
+
+UNKNOWN_LOSSES: Final = Losses(records=None)
+"""What a connector that fails says."""
 
 
 class OperatorHalf(ABC, Generic[SpecT]):

@@ -33,7 +33,7 @@ READY: Final = "Ready"
 PROGRESSING: Final = "Progressing"
 DEGRADED: Final = "Degraded"
 DATA_LOSS: Final = "DataLoss"
-"""Only there when records were skipped because they were gone."""
+"""Only there when records were skipped because they were gone; Unknown while they may have been."""
 
 RESTART_PENDING: Final = "RestartPending"
 PAUSED: Final = "Paused"
@@ -189,8 +189,12 @@ def _stored_numbers(previous: Mapping[str, Any]) -> Status:
 
 def _data_loss(facts: Facts) -> list[Condition]:
     """The condition for records that are gone; absent if there are none."""
-    lost = losses_of(facts)
-    return [_condition(facts, DATA_LOSS, True, lost[0].reason, _sentence(lost))] if lost else []
+    lost, doubts = losses_of(facts), facts.losses.doubts
+    is_known = True if lost else None
+    found = [*lost, *doubts]
+    return (
+        [_condition(facts, DATA_LOSS, is_known, found[0].reason, _sentence(found))] if found else []
+    )
 
 
 def _restart_pending(facts: Facts) -> list[Condition]:

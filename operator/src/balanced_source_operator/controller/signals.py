@@ -21,7 +21,7 @@ def signals_of(facts: Facts, *, desired_readers: int | None) -> Mapping[str, flo
         "epoch_lag": _epoch_lag(facts),
         "discovery_failing_scopes": len(facts.discovery) if state is not None else None,
         "report_timestamp_seconds": _reported_at(facts),
-        "skipped_records": float(facts.losses.records) if has_reported else None,
+        "skipped_records": facts.losses.records if has_reported else None,
         "application_failures": _failures(facts),
     }
 

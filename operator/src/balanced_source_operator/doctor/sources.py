@@ -124,9 +124,14 @@ def check_operator(patient: Patient) -> Diagnosis:
 def check_conditions(patient: Patient) -> Iterator[Diagnosis]:
     """Yield the problems that the operator has found, with the remedy of their reason."""
     for condition in (patient.body.get("status") or {}).get("conditions", ()):
-        if condition.get("type") in ("Degraded", "DataLoss") and condition.get("status") == "True":
-            reason, message = str(condition.get("reason")), str(condition.get("message"))
-            yield error(f"{patient.label}: {condition['type']}", reason, message, remedy_of(reason))
+        if condition.get("type") not in ("Degraded", "DataLoss"):
+            continue
+        reason, message = str(condition.get("reason")), str(condition.get("message"))
+        check = f"{patient.label}: {condition['type']}"
+        if condition.get("status") == "True":
+            yield error(check, reason, message, remedy_of(reason))
+        elif condition.get("status") == "Unknown":
+            yield unknown(check, message)
 
 
 async def check_application(api: ClusterApi, patient: Patient) -> AsyncIterator[Diagnosis]:

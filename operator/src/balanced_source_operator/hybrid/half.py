@@ -175,9 +175,11 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
         The numbers of the parts have been put together, and each half knows its own names.
         """
         found = list(_losses(numbers))
+        counts = [losses.records for losses in found]
         return Losses(
-            records=sum(losses.records for losses in found),
+            records=sum(filter(None, counts)) or (None if None in counts else 0),
             problems=tuple(chain.from_iterable(losses.problems for losses in found)),
+            doubts=tuple(chain.from_iterable(losses.doubts for losses in found)),
         )
 
 

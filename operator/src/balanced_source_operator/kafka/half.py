@@ -117,7 +117,7 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         """Return the offsets that were skipped, as ``onDataLoss: Continue`` allows."""
         skipped, uncounted = numbers.get(SKIPPED_OFFSETS, 0), numbers.get(UNCOUNTED_OFFSETS, 0)
         if not skipped:
-            return NO_LOSSES
+            return _uncounted(uncounted) if uncounted else NO_LOSSES
         message = (
             f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss:"
             " Continue)"
@@ -129,6 +129,16 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         )
         problem = Problem(reason=KafkaReason.OFFSETS_SKIPPED, message=message + more)
         return Losses(records=skipped, problems=(problem,))
+
+
+def _uncounted(offsets: int) -> Losses:
+    """Return what is known while it is unknown whether anything was skipped."""
+    message = (
+        f"{offsets} offsets are not checked yet: whether some of them were deleted before they were"
+        " read, and skipped (onDataLoss: Continue), is unknown until their brokers answer"
+    )
+    doubt = Problem(reason=KafkaReason.OFFSETS_UNCOUNTED, message=message)
+    return Losses(records=None, doubts=(doubt,))
 
 
 def _with_end(cluster: KafkaCluster, fixed: Mapping[str, str]) -> KafkaCluster:

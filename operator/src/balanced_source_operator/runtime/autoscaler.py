@@ -282,12 +282,12 @@ def _counts_unread(source: Source[Any, Any], report: HostReport) -> bool:
         return all(map(source.counts_unread, report.positions))
 
 
-def _lost_records(source: Source[Any, Any], report: HostReport) -> int:
-    """Return how many records a driver has counted as lost; 0 if its connector cannot tell."""
+def _lost_records(source: Source[Any, Any], report: HostReport) -> int | None:
+    """Return how many records a driver has counted as lost; None if that is unknown."""
     try:
         return counted_losses(source.kind, [report]).records
     except ConnectorError:
-        return 0  # the status says so
+        return None  # the status says so
 
 
 def _undecided(wanted: int, reason: Reason, message: str) -> Verdict:

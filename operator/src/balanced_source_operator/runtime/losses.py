@@ -6,7 +6,7 @@ from balanced_source.api import Problem, ProblemBoard
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.errors import ConnectorError
 from balanced_source.reasons import Reason
-from balanced_source_operator.contract.half import NO_LOSSES, Losses
+from balanced_source_operator.contract.half import NO_LOSSES, UNKNOWN_LOSSES, Losses
 from balanced_source_operator.controller.losses import counted_losses
 
 KEY: Final = "losses"
@@ -23,6 +23,7 @@ def known_losses(coordinator: SourceCoordinator[Any, Any] | None, problems: Prob
         reports = [host.report for host in hosts if host.report is not None]
         found = counted_losses(coordinator.source.kind, reports)
     except ConnectorError as error:
+        found = UNKNOWN_LOSSES
         problem = Problem(reason=Reason.CONNECTOR_BROKEN, message=str(error))
     problems.set(KEY, problem)
     return found

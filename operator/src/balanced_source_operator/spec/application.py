@@ -29,6 +29,8 @@ from balanced_source_operator.spec.secret_sources import (
     SecretSource,
     no_secrets,
     without_login,
+    without_secret_arguments,
+    without_secret_variables,
     without_secrets,
 )
 from balanced_source_operator.spec.spark_values import Memory, SparkVersion
@@ -55,6 +57,7 @@ Template = Annotated[
     dict[str, Any],
     Field(json_schema_extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True}),
     AfterValidator(checked_template),
+    AfterValidator(without_secret_variables),
 ]
 """A PodTemplateSpec."""
 
@@ -222,7 +225,8 @@ class Driver(Model):
     """Heap of the driver's JVM."""
 
     template: Template | None = None
-    """Pod template. The container must be named spark-kubernetes-driver."""
+    """Pod template. The container must be named spark-kubernetes-driver. Set variables that hold
+    secrets with valueFrom."""
 
 
 class Executor(Model):
@@ -240,7 +244,8 @@ class Executor(Model):
     replaced. Only the packaged application keeps spares."""
 
     template: Template | None = None
-    """Pod template. The container must be named spark-kubernetes-executor."""
+    """Pod template. The container must be named spark-kubernetes-executor. Set variables that hold
+    secrets with valueFrom."""
 
 
 _ALIGNED: Final = (
@@ -338,8 +343,11 @@ class Application(Model):
     """PySpark program to run. The default is the packaged application. A program of your own reads
     format("balanced")."""
 
-    arguments: Annotated[list[Text], Field(max_length=64)] = []
-    """Arguments of the program."""
+    arguments: Annotated[
+        list[Text], Field(max_length=64), AfterValidator(without_secret_arguments)
+    ] = []
+    """Arguments of the program. Do not put secrets here: let the program read them from variables
+    of the driver's template or from files."""
 
     pipeline: PipelineSpec | None = None
     """What the packaged application does with the rows."""

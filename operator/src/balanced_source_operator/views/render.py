@@ -91,7 +91,7 @@ def lag_text(view: SourceView) -> str:
 def _problems(view: SourceView) -> list[Text]:
     lines = []
     for condition in view.conditions:
-        is_bad = condition.type in ("Degraded", "DataLoss") and condition.status == "True"
+        is_bad = condition.type in ("Degraded", "DataLoss") and condition.status != "False"
         is_unready = condition.type == "Ready" and condition.status != "True"
         if is_bad or is_unready:
             lines.append(

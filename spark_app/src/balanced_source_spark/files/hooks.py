@@ -85,6 +85,7 @@ class FilesHooks(PlannerHooks):
         # Blocks that were read leave: what is kept must not grow with all files that ever were.
         if len(self._good) > 2 * len(known):
             self._good = {s: identity for s, identity in self._good.items() if s in known}
+        self._bad = {s: why for s, why in self._bad.items() if s in known}
         if len(self._counted) > _KEPT:
             self._counted &= known.keys()
         return found

@@ -4,14 +4,14 @@ Pure arithmetic in `connectors.kafka.limits`, clock here.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import ReadLimits, admit
 
-SizesOf = Callable[[Mapping[SplitId, int]], Mapping[SplitId, float]]
-"""Mean bytes of a record per split, given where reading stands; asked only if a limit is in bytes.
-"""
+SizesOf = Callable[[Mapping[SplitId, int], Collection[SplitId]], Mapping[SplitId, float]]
+"""Mean bytes of a record per split, given where reading stands, and all splits that are held; asked
+only if a limit is in bytes."""
 
 
 class Admission:
@@ -42,7 +42,7 @@ class Admission:
         backlog = {s: n if (n := reachable[s] - p) > 0 else 0 for s, p in held.items()}
         now = self._clock()
         sizes = (
-            self._sizes_of({s: p for s, p in held.items() if backlog[s]})
+            self._sizes_of({s: p for s, p in held.items() if backlog[s]}, held)
             if limits.max_bytes is not None
             else {}
         )

@@ -9,6 +9,7 @@ from typing import Final, Protocol
 
 from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.kafka import (
+    LISTED,
     Gap,
     KafkaCluster,
     KafkaReaderSettings,
@@ -17,6 +18,7 @@ from balanced_source.connectors.kafka import (
     SkipCounter,
     listed,
     log_truncated,
+    real_gaps,
     topic_deleted,
     topic_recreated,
     topic_vanished,
@@ -61,6 +63,7 @@ class LossCounter:
         self._begins = begins
         self._counter = SkipCounter()
         self._uncounted: _Ranges = {}
+        self._uncountable = 0
 
     @property
     def total(self) -> int:
@@ -70,7 +73,18 @@ class LossCounter:
     @property
     def uncounted(self) -> int:
         """Offsets that were planned and of which no one knows whether they were skipped."""
-        return sum(end - start for start, end in self._uncounted.values())
+        return self._uncountable + sum(end - start for start, end in self._uncounted.values())
+
+    def keep(self, split_ids: Collection[SplitId]) -> None:
+        """Forget what only matters for splits that are held, which these are."""
+        self._counter.keep(split_ids)
+        if not self._uncounted:  # as a rule
+            return
+        held = {split_id[0] for split_id in split_ids}
+        # A cluster that was taken out is not asked again, so this stays unknown.
+        for split_id in [s for s in self._uncounted if s[0] not in held]:
+            start, end = self._uncounted.pop(split_id)
+            self._uncountable += end - start
 
     def note_gone(self, cluster: str, topic: str, gaps: Iterable[Gap], *, is_other: bool) -> None:
         """Count offsets of a topic that is gone.
@@ -147,6 +161,9 @@ _MAKERS: Final = {
 }
 
 
+MOST_TOPICS: Final = 100
+"""Topics whose losses are reported at the same time."""
+
 _Key = tuple[str, str, str]
 """Kind of the loss, cluster and topic."""
 
@@ -158,12 +175,14 @@ class _Reported:
     Attributes:
         policy: under which.
         incidents: the newest one of each split.
-        gaps: what is gone, the newest first.
+        gaps: what is gone, the newest first, as many as a message names.
+        further: number of the others.
     """
 
     policy: OnDataLoss
     incidents: dict[SplitId, _Incident] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    further: int = 0
 
     def add(self, kind: str, base: StreamOffset, split_ids: list[SplitId]) -> list[SplitId]:
         """Return the splits of which this loss was not reported, and take note of them.
@@ -175,6 +194,12 @@ class _Reported:
         fresh = [s for s in split_ids if self.incidents.get(s) != found[s]]
         self.incidents.update(found)
         return fresh
+
+    def note(self, gaps: list[Gap]) -> None:
+        """Take note of what is gone, too: a topic may lose records again and again."""
+        real = real_gaps([*gaps, *self.gaps])
+        self.gaps, others = real[:LISTED], real[LISTED:]
+        self.further += len(others)
 
 
 class LossProblems:
@@ -227,8 +252,21 @@ class LossProblems:
         # Ends the query where no one else can act.
         if gone:
             self._problems.check_problems()
+            self._forget_oldest(gone)
         # The last ends of a topic that is gone say how much of it was not read. It has none now.
-        self._before = {**self._before, **seen.ends} if gone else seen.ends
+        former = {s: end for s, end in self._before.items() if s in base.positions} if gone else {}
+        self._before = {**former, **seen.ends} if former else seen.ends
+
+    def _forget_oldest(self, gone: Collection[_Key]) -> None:
+        """Clear the oldest problems when there are many: topics may be created and lost each day.
+
+        What was lost stays in the count, and in the log.
+        """
+        more = len(self._reported) - MOST_TOPICS
+        oldest = [key for key in self._reported if key not in gone]
+        for key in oldest[: max(0, more)]:
+            self._problems.set_problem(key, None)
+            del self._reported[key]
 
     def _gaps(self, base: StreamOffset, seen: Look, split_ids: list[SplitId]) -> list[Gap]:
         held = {s: base.positions[s] or 0 for s in split_ids}
@@ -246,8 +284,10 @@ class LossProblems:
     def _report(self, key: _Key, known: _Reported, gaps: list[Gap], *, title: str) -> None:
         """Report a topic's loss, with what it lost before: the newest first."""
         kind, cluster, topic = key
-        known.gaps[:0] = gaps
-        problem = _MAKERS[kind](cluster, topic, known.gaps, known.policy, title=title)
+        known.note(gaps)
+        problem = _MAKERS[kind](
+            cluster, topic, known.gaps, known.policy, title=title, further=known.further
+        )
         self._problems.set_problem(key, problem)
         # Where a log was cut the records that are there now are read: nothing is skipped.
         if known.policy is OnDataLoss.CONTINUE and kind != "truncated":

@@ -75,7 +75,9 @@ class GroupCommits:
             except DiscoveryError as error:
                 log.warning("cannot commit to the group now", cluster=name, error=str(error))
             else:
-                self._done |= in_cluster
+                # Partitions of former topics are forgotten: the query does not hold them any more.
+                done = self._done | in_cluster
+                self._done = {s: offset for s, offset in done.items() if s in self._wanted}
                 log.debug(
                     "committed",
                     cluster=name,

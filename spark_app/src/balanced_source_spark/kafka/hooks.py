@@ -46,6 +46,7 @@ class KafkaHooks(PlannerHooks):
         # Two caches: the newest settings and the joined ones would push each other out.
         self._parsed_known = SettingsCache()
         self._transactions = OpenTransactions(context.set_problem, self._high_watermarks)
+        self._base: StreamOffset | None = None
 
     @cached_property
     def _admin(self) -> KafkaAdmin:
@@ -116,7 +117,11 @@ class KafkaHooks(PlannerHooks):
         return self._settings().on_data_loss is OnDataLoss.CONTINUE
 
     def note_look(self, base: StreamOffset, seen: Look) -> None:
+        self._base = base
         self._transactions.keep(str(split_id[0]) for split_id in base.positions)
+        if "_log_starts" in self.__dict__:
+            self._log_starts.keep(str(split_id[0]) for split_id in base.positions)
+        self._losses.keep(base.positions)
         self._loss_problems.note(base, seen, self._settings())
 
     def note_planned(self, plans: Iterable[ReaderPlan], settings: Mapping[str, Any]) -> None:
@@ -134,7 +139,10 @@ class KafkaHooks(PlannerHooks):
     def with_former(
         self, settings: Mapping[str, Any], former: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        return with_former(settings, former)
+        # Until the first look, a micro-batch that is replayed may have splits of any cluster.
+        base = self._base
+        held = None if base is None else {str(split_id[0]) for split_id in base.positions}
+        return with_former(settings, former, held=held)
 
     def numbers(self) -> Mapping[str, int]:
         counts = {SKIPPED_OFFSETS: self._losses.total, UNCOUNTED_OFFSETS: self._losses.uncounted}

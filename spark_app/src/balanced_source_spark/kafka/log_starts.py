@@ -6,7 +6,7 @@ and limits would let it pass over a few of them with each micro-batch.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -33,6 +33,7 @@ class LogStarts:
         self._clock = clock
         self._asked: dict[str, float] = {}
         self._known: dict[str, Mapping[SplitId, tuple[str | None, int]]] = {}
+        self._has_new = False
 
     def joined(
         self,
@@ -56,6 +57,18 @@ class LogStarts:
         }
         return {**ends, **deleted} if deleted else ends
 
+    def keep(self, clusters: Iterable[str]) -> None:
+        """Forget all clusters but these, which are read.
+
+        Args:
+            clusters: names; may be repeated. Looked at only after a new cluster has come.
+        """
+        if self._has_new:
+            self._has_new = False
+            for name in self._asked.keys() - set(clusters):
+                self._asked.pop(name, None)
+                self._known.pop(name, None)
+
     def _ask(
         self,
         cluster: KafkaCluster,
@@ -63,6 +76,7 @@ class LogStarts:
         marks: Mapping[SplitId, Mark],
         now: float,
     ) -> None:
+        self._has_new |= cluster.name not in self._asked
         # Also if there is nothing to ask: an idle query looks many times a second.
         self._asked[cluster.name] = now
         behind = [s for s, a in ends.items() if s in marks and marks[s].position < a.end]

@@ -78,6 +78,7 @@ class OpenTransactions:
         self._still: dict[str, dict[SplitId, _Still]] = {}
         self._asked: dict[str, float] = {}
         self._reported: set[str] = set()
+        self._has_new = False
 
     def note(
         self,
@@ -96,6 +97,7 @@ class OpenTransactions:
             self._still.pop(cluster.name, None)
             self._report(cluster.name, {})
             return
+        self._has_new |= cluster.name not in self._still
         now, before = self._clock(), self._still.get(cluster.name, {})
         known = {s: _still(before.get(s), ends[s].end, now) for s in at_end(marks, ends)}
         self._still[cluster.name] = known = self._looked(cluster, known, now)
@@ -103,14 +105,17 @@ class OpenTransactions:
         self._report(cluster.name, held, cluster.title)
 
     def keep(self, clusters: Iterable[str]) -> None:
-        """Forget the problems of all clusters but these, which are read.
+        """Forget all clusters but these, which are read, and their problems.
 
         Args:
-            clusters: names; may be repeated. Looked at only if there is a problem.
+            clusters: names; may be repeated. Looked at only if there is a problem, or after a new
+                cluster has come.
         """
-        if self._reported:
-            for name in self._reported.difference(clusters):
+        if self._reported or self._has_new:
+            self._has_new = False
+            for name in (self._still.keys() | self._reported).difference(clusters):
                 self._still.pop(name, None)
+                self._asked.pop(name, None)
                 self._report(name, {})
 
     def _looked(

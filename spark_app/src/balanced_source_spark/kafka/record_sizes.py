@@ -4,7 +4,7 @@ For limits in bytes.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Final
 
@@ -43,20 +43,34 @@ class RecordSizes:
         self._asked: dict[_Topic, float] = {}
         self._pending: dict[_Topic, Future[float | None]] = {}
 
-    def __call__(self, positions: Mapping[SplitId, int]) -> Mapping[SplitId, float]:
-        """Mean bytes of a record per split, for topics of which any is known."""
-        now = time.monotonic()
+    def __call__(
+        self, positions: Mapping[SplitId, int], held: Collection[SplitId]
+    ) -> Mapping[SplitId, float]:
+        """Return the mean bytes of a record per split, for topics of which any is known.
+
+        Args:
+            positions: of splits with something to read.
+            held: all splits; other topics are forgotten.
+        """
+        now, count = time.monotonic(), len(self._asked)
         for split_id, position in positions.items():
             topic = _topic_of(split_id)
             if topic not in self._pending and now - self._asked.get(topic, -FRESH) >= FRESH:
                 self._asked[topic] = now
                 self._pending[topic] = self._pool.submit(self._sample, split_id, position)
+        # Topics that are named by day come and go. There is nothing to forget without new ones.
+        if len(self._asked) > count:
+            self._forget_others({_topic_of(split_id) for split_id in held})
         wait(
             [future for topic, future in self._pending.items() if topic not in self._known],
             PATIENCE,
         )
         self._collect()
         return {s: self._known[topic] for s in positions if (topic := _topic_of(s)) in self._known}
+
+    def _forget_others(self, topics: Collection[_Topic]) -> None:
+        self._asked = {topic: at for topic, at in self._asked.items() if topic in topics}
+        self._known = {topic: size for topic, size in self._known.items() if topic in topics}
 
     def _collect(self) -> None:
         for topic in [topic for topic, future in self._pending.items() if future.done()]:

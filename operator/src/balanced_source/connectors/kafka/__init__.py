@@ -2,6 +2,7 @@
 
 from balanced_source.connectors.kafka.cluster import BROKERS, KafkaCluster, is_brokers
 from balanced_source.connectors.kafka.data_loss import (
+    LISTED,
     SKIPPED_OFFSETS,
     UNCOUNTED_OFFSETS,
     Gap,
@@ -10,6 +11,7 @@ from balanced_source.connectors.kafka.data_loss import (
     how_to_continue,
     listed,
     log_truncated,
+    real_gaps,
     topic_deleted,
     topic_recreated,
     topic_vanished,
@@ -67,6 +69,7 @@ __all__ = [
     "BROKERS",
     "EARLIEST",
     "LATEST",
+    "LISTED",
     "SKIPPED_OFFSETS",
     "UNCOUNTED_OFFSETS",
     "AfterHistory",
@@ -109,6 +112,7 @@ __all__ = [
     "is_secret",
     "listed",
     "log_truncated",
+    "real_gaps",
     "resolve_start",
     "resolve_stop",
     "topic_deleted",

@@ -4,7 +4,7 @@ Retention was faster, or the topic was deleted and recreated.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,9 @@ UNCOUNTED_OFFSETS: Final = "uncountedOffsets"
 
 CONSENT: Final = "set onDataLoss to Continue (without an operator: failOnDataLoss to false)"
 """How the user allows that lost records are skipped."""
+
+KEPT: Final = 1000
+"""Partitions that are remembered although the query does not hold them any more."""
 
 LISTED: Final = 10
 """Partitions that a message names; it says how many more there are."""
@@ -92,21 +95,38 @@ class SkipCounter:
         self.total += sum(gap.size for gap in fresh)
         return fresh
 
+    def keep(self, split_ids: Collection[SplitId]) -> None:
+        """Forget partitions that are not among these, once there are many of them.
+
+        Of a few, it is known a little longer: their tasks may tell late what they have skipped.
+        """
+        if len(self._upto) > max(KEPT, 2 * len(split_ids)):
+            self._upto = {s: upto for s, upto in self._upto.items() if s in split_ids}
+
     def forget(self, split_id: SplitId) -> None:
         """Forget what was counted of a partition: its offsets begin again, in another topic."""
         self._upto.pop(split_id, None)
 
 
-def listed(gaps: list[Gap]) -> str:
-    """Returns the gaps in words, the first `LISTED` one by one; empty ones are left out."""
-    # An empty gap is one that was read to its end: nothing is lost there.
-    real = [gap for gap in gaps if gap.end is None or gap.size]
+def listed(gaps: list[Gap], further: int = 0) -> str:
+    """Returns the gaps in words, the first `LISTED` one by one; empty ones are left out.
+
+    Args:
+        gaps: to name.
+        further: number of gaps that are counted, and not among them.
+    """
+    real = real_gaps(gaps)
     if not real:
         return "none that is known"
-    more = len(real) - LISTED
+    more = len(real) + further - LISTED
     return "; ".join(map(str, real[:LISTED])) + (
         f"; and {more} more partitions" if more > 0 else ""
     )
+
+
+def real_gaps(gaps: Iterable[Gap]) -> list[Gap]:
+    """Returns the gaps that may have records: not those of partitions that were read to the end."""
+    return [gap for gap in gaps if gap.end is None or gap.size]
 
 
 def topic_recreated(
@@ -117,6 +137,7 @@ def topic_recreated(
     *,
     exists: bool = True,
     title: str = "",
+    further: int = 0,
 ) -> Problem:
     """Returns the problem of a topic that was deleted while it was read.
 
@@ -128,7 +149,7 @@ def topic_recreated(
         cluster,
         title,
         f"topic {topic} {_deletion(exists=exists)}. Unread records of the old topic are gone:"
-        f" {listed(gaps)}",
+        f" {listed(gaps, further)}",
         stopped=_STOPPED,
         consent="to read the new topic from its start",
         consented="The new topic is read from its start",
@@ -237,7 +258,13 @@ def commits_ahead(
 
 
 def topic_deleted(
-    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+    cluster: str,
+    topic: str,
+    gaps: list[Gap],
+    policy: OnDataLoss,
+    *,
+    title: str = "",
+    further: int = 0,
 ) -> Problem:
     """Returns the problem of a bounded source's topic, deleted before it was read to its stops."""
     return _by_policy(
@@ -246,7 +273,7 @@ def topic_deleted(
         cluster,
         title,
         f"topic {topic} was deleted before it was read to its stop offsets. Unread records are"
-        f" gone: {listed(gaps)}",
+        f" gone: {listed(gaps, further)}",
         stopped="The source does not finish",
         consent="to finish without them",
         consented="The source finishes without them",
@@ -254,7 +281,13 @@ def topic_deleted(
 
 
 def topic_vanished(
-    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+    cluster: str,
+    topic: str,
+    gaps: list[Gap],
+    policy: OnDataLoss,
+    *,
+    title: str = "",
+    further: int = 0,
 ) -> Problem:
     """Returns the problem of a topic of a query without an end, deleted before it was read."""
     return _by_policy(
@@ -263,7 +296,7 @@ def topic_vanished(
         cluster,
         title,
         f"topic {topic} was deleted before it was read to its end. Unread records are gone:"
-        f" {listed(gaps)}",
+        f" {listed(gaps, further)}",
         stopped="The query ends, so that someone decides",
         consent="to continue without them",
         consented="Reading continues without them",
@@ -271,7 +304,13 @@ def topic_vanished(
 
 
 def log_truncated(
-    cluster: str, topic: str, gaps: list[Gap], policy: OnDataLoss, *, title: str = ""
+    cluster: str,
+    topic: str,
+    gaps: list[Gap],
+    policy: OnDataLoss,
+    *,
+    title: str = "",
+    further: int = 0,
 ) -> Problem:
     """Returns the problem of partitions whose logs were cut before the offsets that were read."""
     return _by_policy(
@@ -280,7 +319,8 @@ def log_truncated(
         cluster,
         title,
         f"the log of topic {topic} was truncated, by an unclean leader election or a restored disk."
-        f" Records that were read are gone from it, and others take their offsets: {listed(gaps)}",
+        " Records that were read are gone from it, and others take their offsets:"
+        f" {listed(gaps, further)}",
         stopped=_STOPPED,
         consent="to read the records that are available now, from the first of these offsets",
         consented="The records that are available now are read, from the first of these offsets",

@@ -1,10 +1,8 @@
 r"""Topic patterns: the part of RE2 that topic names need, matched in linear time.
 
-Python's `re` backtracks: ``(a|a)*b`` takes minutes on a name of thirty letters, and a user who may
-create a BalancedSource would stop the operator with it. Here a pattern becomes an automaton whose
-states are advanced together, so a match takes at most (length of the name) × (size of the
-automaton) / 8 steps. Length, size and depth of a pattern are bounded. The same text means the same
-in RE2, which the API server uses when it checks the field.
+A user who may create a BalancedSource could stop the operator with a pattern that backtracks, so
+it becomes an `Automaton`. Length, size and depth of a pattern are bounded. The same text means the
+same in RE2, which the API server uses when it checks the field.
 
 Understood: literals, ``.``, ``[a-z]``, ``[^…]``, ``\d \w \s`` and their opposites, escaped
 punctuation, groups ``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* + ? {m} {m,} {m,n}``
@@ -12,10 +10,10 @@ punctuation, groups ``( )``, ``(?: )``, alternatives ``|``, the repetitions ``* 
 must match.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NoReturn
+
+from balanced_source.connectors.automaton import Automaton, One, Program, Test, either, repeated
 
 MAX_LENGTH: Final = 512
 """Characters of a pattern."""
@@ -26,118 +24,16 @@ MAX_STATES: Final = 512
 MAX_DEPTH: Final = 32
 """Groups within groups."""
 
-_KEPT: Final = 4096
-"""Characters, and sets of states, that a pattern remembers."""
-
 MAX_REPEAT: Final = 1000
 """Largest number in braces, as in RE2."""
-
-Test = Callable[[str], bool]
 
 
 class PatternError(ValueError):
     """No pattern of the understood kind; says what, and where."""
 
 
-@dataclass(frozen=True, slots=True)
-class _One:
-    """Reads a character that passes the test, then goes to the next state."""
-
-    test: Test
-
-
-@dataclass(frozen=True, slots=True)
-class _Fork:
-    """Continues in all of these states at once; steps are relative."""
-
-    steps: tuple[int, ...]
-
-
-_State = _One | _Fork
-_Program = tuple[_State, ...]
-
-
-class Pattern:
-    """An automaton; get one by `compiled`.
-
-    A set of states is one integer with a bit per state. What follows a set is remembered, so most
-    patterns cost one look-up per character. For a new set, eight states at a time are looked up in
-    a table that fills as it is used.
-    """
-
-    def __init__(self, program: _Program) -> None:
-        self._program = program
-        self._reading: dict[str, int] = {}
-        self._following: dict[tuple[int, int], int] = {}
-        self._seen: dict[int, int] = {}
-        self._first = _spread(program, 0)
-
-    def matches(self, name: str) -> bool:
-        """Returns whether the whole name matches."""
-        states = self._first
-        for character in name:
-            states &= self._readers(character)
-            known = self._seen.get(states)
-            states = self._next(states) if known is None else known
-            if not states:
-                return False
-        return bool(states >> len(self._program))
-
-    def _readers(self, character: str) -> int:
-        """States that read this character."""
-        mask = self._reading.get(character)
-        if mask is None:
-            # Names are other people's, so what is remembered of them must be bounded.
-            if len(self._reading) >= _KEPT:
-                self._reading.clear()
-            states = enumerate(self._program)
-            mask = sum(
-                1 << at for at, one in states if isinstance(one, _One) and one.test(character)
-            )
-            self._reading[character] = mask
-        return mask
-
-    def _next(self, states: int) -> int:
-        """The states that follow these, each of which has read a character."""
-        after = 0
-        for number, byte in enumerate(states.to_bytes((states.bit_length() + 7) // 8, "little")):
-            if byte:
-                known = self._following.get((number, byte))
-                after |= self._fill(number, byte) if known is None else known
-        if len(self._seen) >= _KEPT:
-            self._seen.clear()
-        self._seen[states] = after
-        return after
-
-    def _fill(self, number: int, byte: int) -> int:
-        """What follows eight states; each bit by itself, then their union."""
-        union = 0
-        for bit in range(8):
-            if byte >> bit & 1:
-                single = self._following.get((number, 1 << bit))
-                if single is None:
-                    single = _spread(self._program, 8 * number + bit + 1)
-                    self._following[number, 1 << bit] = single
-                union |= single
-        self._following[number, byte] = union
-        return union
-
-
-def _spread(program: _Program, state: int) -> int:
-    """The state, and all that are reached from it without reading, as bits."""
-    reached, todo = 1 << state, [state]
-    while todo:
-        at = todo.pop()
-        fork = program[at] if at < len(program) else None
-        for step in fork.steps if isinstance(fork, _Fork) else ():
-            if not reached >> (at + step) & 1:
-                reached |= 1 << (at + step)
-                todo.append(at + step)
-    return reached
-
-
 @lru_cache(maxsize=256)
-def compiled(text: str) -> Pattern:
+def compiled(text: str) -> Automaton:
     """Returns the automaton of a pattern.
 
     Raises:
@@ -147,7 +43,7 @@ def compiled(text: str) -> Pattern:
         raise PatternError(
             f"the pattern has {len(text)} characters: at most {MAX_LENGTH} are allowed"
         )
-    return Pattern(_PatternParser(text).program())
+    return Automaton(_PatternParser(text).program())
 
 
 class _PatternParser:
@@ -159,7 +55,7 @@ class _PatternParser:
         self._depth = 0
         self._end = len(text) - 1 if text.endswith("$") and not text.endswith("\\$") else len(text)
 
-    def program(self) -> _Program:
+    def program(self) -> Program:
         if self._peek() == "^":
             self._at += 1
         program = self._alternatives()
@@ -167,24 +63,22 @@ class _PatternParser:
             self._refuse("unbalanced )")
         return program
 
-    def _alternatives(self) -> _Program:
+    def _alternatives(self) -> Program:
         options = [self._sequence()]
         while self._take("|"):
             options.append(self._sequence())
         program = options.pop()
         for option in reversed(options):
-            program = self._sized(
-                (_Fork((1, len(option) + 2)), *option, _Fork((len(program) + 1,)), *program)
-            )
+            program = self._sized(either(option, program))
         return program
 
-    def _sequence(self) -> _Program:
-        program: _Program = ()
+    def _sequence(self) -> Program:
+        program: Program = ()
         while self._at < self._end and self._peek() not in "|)":
             program = self._sized(program + self._repeated())
         return program
 
-    def _repeated(self) -> _Program:
+    def _repeated(self) -> Program:
         start = self._at
         atom = self._atom()
         bounds = self._bounds()
@@ -197,7 +91,7 @@ class _PatternParser:
         # Before the program is made: nested repetitions multiply.
         if len(atom) * max(low, high or 0) > MAX_STATES:
             self._refuse("too many repetitions", start)
-        return self._sized(_repeat(atom, low, high))
+        return self._sized(repeated(atom, low, high))
 
     def _bounds(self) -> tuple[int, int | None] | None:
         simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -220,17 +114,17 @@ class _PatternParser:
         self._at += len(inside) + 2
         return least, most
 
-    def _atom(self) -> _Program:
+    def _atom(self) -> Program:
         character = self._next()
         match character:
             case "(":
                 return self._group()
             case "[":
-                return (_One(self._class()),)
+                return (One(self._class()),)
             case ".":
-                return (_One(lambda _: True),)
+                return (One(lambda _: True),)
             case "\\":
-                return (_One(self._escape()),)
+                return (One(self._escape()),)
             case "*" | "+" | "?" | "{":
                 self._refuse("nothing to repeat", self._at - 1)
             case "^" | "$":
@@ -239,9 +133,9 @@ class _PatternParser:
                 )
             case _:
                 pass
-        return (_One(lambda c: c == character),)
+        return (One(lambda c: c == character),)
 
-    def _group(self) -> _Program:
+    def _group(self) -> Program:
         start = self._at - 1
         if self._take("?") and not self._take(":"):
             self._refuse("only plain groups: no look-around, names or flags", start)
@@ -311,7 +205,7 @@ class _PatternParser:
         self._at += is_there
         return is_there
 
-    def _sized(self, program: _Program) -> _Program:
+    def _sized(self, program: Program) -> Program:
         if len(program) > MAX_STATES:
             self._refuse("the pattern is too large: simplify it, or list the topics")
         return program
@@ -320,19 +214,6 @@ class _PatternParser:
         raise PatternError(
             f"at character {(self._at if at is None else at) + 1} of {self._text!r}: {why}"
         )
-
-
-def _repeat(atom: _Program, low: int, high: int | None) -> _Program:
-    size = len(atom)
-    if high is None:
-        loop: _Program = (_Fork((1, size + 2)), *atom, _Fork((-size - 1,)))
-        return atom * low + loop
-    optional: Iterator[_State] = (
-        state
-        for number in range(high - low)
-        for state in (_Fork((1, (high - low - number) * (size + 1))), *atom)
-    )
-    return atom * low + tuple(optional)
 
 
 _CLASSES: Final[dict[str, Test]] = {

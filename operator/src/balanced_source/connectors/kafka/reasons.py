@@ -102,3 +102,12 @@ class KafkaReason(ExplainedReason):
         "Offsets were deleted before they were read. `onDataLoss: Continue` skips them.",
         "Raise the retention of the topic, or read faster.",
     )
+    OFFSETS_UNCOUNTED = (
+        "OffsetsUncounted",
+        ReasonKind.LOSS,
+        (
+            "It is unknown whether offsets were deleted before they were read: their brokers did"
+            " not answer. `onDataLoss: Continue` skips deleted offsets."
+        ),
+        "Check the brokers. The driver counts again when it reads of them next.",
+    )

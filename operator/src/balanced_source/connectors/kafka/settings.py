@@ -6,7 +6,7 @@ This module alone knows the keys. A key that an older version did not write has 
 keys are ignored.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Self
 
@@ -115,13 +115,22 @@ class SettingsCache:
         return found
 
 
-def with_former(settings: Mapping[str, Any], former: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_former(
+    settings: Mapping[str, Any], former: Mapping[str, Any], *, held: Collection[str] | None = None
+) -> Mapping[str, Any]:
     """Return the newest settings, with the clusters of `former` ones that they do not name.
 
     A micro-batch that was planned before a cluster left is still to be read.
+
+    Args:
+        settings: the newest ones.
+        former: what this function returned before.
+        held: clusters of the splits that were planned last; None: all that were ever seen may be.
     """
-    newest, before = KafkaReaderSettings.found(settings), KafkaReaderSettings.of(former)
-    if newest is None or before.clusters.keys() <= newest.clusters.keys():
+    newest, before = KafkaReaderSettings.found(settings), KafkaReaderSettings.of(former).clusters
+    if held is not None:
+        before = {name: cluster for name, cluster in before.items() if name in held}
+    if newest is None or before.keys() <= newest.clusters.keys():
         return settings
-    joined = replace(newest, clusters={**before.clusters, **newest.clusters})
+    joined = replace(newest, clusters={**before, **newest.clusters})
     return {**settings, KIND: joined.to_json()}

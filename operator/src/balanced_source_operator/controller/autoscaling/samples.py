@@ -58,7 +58,8 @@ class Sample:
         positions: split → committed position.
         owners: split → reader.
         busy: time of all readers up to then; None if the driver does not say.
-        lost: records that were gone before they were read, since the driver has started.
+        lost: records that were gone before they were read, since the driver has started; None:
+            it is unknown whether there are any.
         ended: micro-batches that have ended up to then, of those that were seen.
         pace: all micro-batches since the driver has started; None if the driver does not say.
     """
@@ -71,19 +72,19 @@ class Sample:
     positions: Mapping[SplitId, int]
     owners: Mapping[SplitId, int]
     busy: BusyTime | None = None
-    lost: int = 0
+    lost: int | None = 0
     ended: int = 0
     pace: BatchTimes | None = None
 
     @classmethod
-    def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
+    def of(cls, report: HostReport, *, lost: int | None = 0) -> Self | None:
         """Return the sample that a report is.
 
         None while its driver reads nothing or does not know its lag.
 
         Args:
             report: of the driver.
-            lost: what it has counted as lost.
+            lost: what it has counted as lost; None if that is unknown.
         """
         # An unknown lag is no lag of zero: the source would look idle.
         if (lag := count_of(report.lag)) is None or not report.parallelism:
@@ -137,6 +138,7 @@ class Sample:
         """
         return (
             self.incarnation == before.incarnation
+            and self.lost is not None
             and self.lost == before.lost
             and self.at > before.at
             and self.positions.keys() == before.positions.keys()
