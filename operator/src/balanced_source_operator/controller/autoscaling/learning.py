@@ -140,10 +140,11 @@ def _judged(
     # Judged only over a longer time: the first micro-batches after a rescale start workers.
     if steady.seconds < 2 * RECENT:
         return memory
-    memory = replace(memory, attempt=None)
-    if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
-        return replace(memory, ceiling=None)
+    memory, known = replace(memory, attempt=None), memory.capacity
     if _has_helped(policy, attempt, steady):
+        proven = known.proven(now) if known is not None else None
+        return replace(memory, ceiling=None, capacity=proven)
+    if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
         return replace(memory, ceiling=None)
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
@@ -156,7 +157,6 @@ def _judged(
     # What arrives is read, before as well as after: what seemed to be the capacity is less.
     unread = max(steady.available, attempt.unread)
     found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
-    known = memory.capacity
     return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
 
 

@@ -52,8 +52,8 @@ class Capacity:
         at: when it was last confirmed.
         is_measured: whether readers had work all the time then; otherwise it is a lower bound.
         most: largest rate at which a reader was seen.
-        proven_at: when a backlog has shown it; never if micro-batches that followed one another at
-            once have: their commit may have taken the time.
+        proven_at: when a backlog has shown it, or an increase that has helped; never if only
+            micro-batches that followed one another at once have: a commit may have taken the time.
     """
 
     rate: float
@@ -78,6 +78,10 @@ class Capacity:
         is_measured = self.is_measured and at - self.at < EXPIRES
         most = max(self.most, rate)
         return replace(self, rate=max(self.rate, rate), is_measured=is_measured, most=most)
+
+    def proven(self, at: float) -> "Capacity":
+        """Return the capacity after an increase has helped: readers were the limit before it."""
+        return replace(self, proven_at=at) if self.is_measured else self
 
     def refuted(self) -> "Capacity":
         """Return the capacity after more readers have shown that it is more than was measured.
