@@ -218,11 +218,47 @@ def test_an_unknown_lag_does_not_count_as_zero() -> None:
         assert scene.posted == [], "a driver has to start first"
         await scene.read(10)
         assert scene.reason == Reason.WITHIN_TARGET
+        await asyncio.sleep(ALIVE - 1)
+        scene.report(lag=None)
+        assert await scene.turn() == Reason.WITHIN_TARGET
         await asyncio.sleep(1)
         scene.report(lag=None)
         assert await scene.turn() == Reason.LAG_UNKNOWN
         assert scene.posted == [("LagUnknown", True)]
         assert scene.scaled == []
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("every", [2, 4, 8, 25])
+def test_a_lag_that_is_unknown_now_and_then_hides_no_backlog(every: int) -> None:
+    """A broker that answers late leaves out the lag of one report."""
+
+    async def play() -> None:
+        scene = Scene()
+        for second in range(60):
+            await asyncio.sleep(1)
+            scene.report(lag=None if second % every == 1 else 20_000 + second * 400)
+            await scene.turn()
+            if scene.scaled:
+                break
+        ((before, after),) = scene.scaled
+        assert before == 2
+        assert after > 2
+        assert scene.posted == [("ScaledUp", False)]
+
+    virtual_time.run(play())
+
+
+def test_calm_time_counts_on_while_the_lag_is_unknown_for_a_moment() -> None:
+    async def play() -> None:
+        scene = Scene()
+        for second in range(700):
+            await asyncio.sleep(1)
+            scene.report(lag=None if second % 60 == 50 else 0, rate=0)
+            await scene.turn(bounds={"minReaders": 1, "maxReaders": 8})
+        assert scene.scaled[:1] == [(2, 1)]
+        assert "LagUnknown" not in dict(scene.posted)
 
     virtual_time.run(play())
 
@@ -327,11 +363,13 @@ def test_reports_of_many_splits_are_sampled_less_often(
         scene.report(lag=0)
         assert await scene.turn() == Reason.MEASURING
         await asyncio.sleep(spacing - 0.5)
-        scene.report(lag=None)
-        assert await scene.turn() == Reason.MEASURING, "this report is not looked at"
+        scene.report(lag=0)
+        await scene.turn()
+        assert len(scene.autoscaler._memory.samples) == 1, "this report is not looked at"
         await asyncio.sleep(0.5)
-        scene.report(lag=None)
-        assert await scene.turn() == Reason.LAG_UNKNOWN
+        scene.report(lag=0)
+        await scene.turn()
+        assert len(scene.autoscaler._memory.samples) == 2
 
     virtual_time.run(play())
 

@@ -74,7 +74,6 @@ class Autoscaler:
         self._former_capacity = capacity
         self._decided_from: tuple[Policy, int, bool, Sample | None] | None = None
         self._seen: tuple[int, float] | None = None
-        self._since = time.monotonic()
         self._is_measurable = True
         self._sampled_at = -float("inf")
         self._refused: Verdict | None = None
@@ -171,25 +170,24 @@ class Autoscaler:
     ) -> AutoscalerMemory:
         """Return the memory with the newest report.
 
-        Without what was measured before if the driver is silent.
+        Without what was measured before if the lag is unknown for longer than a driver may be
+        silent. A shorter gap is bridged: a broker that answers late now and then must not make the
+        operator forget all that it has measured.
         """
-        key = (report.incarnation, report.heartbeat) if report is not None else None
-        if report is None or key == self._seen:
-            # A lag that was measured long ago must not add readers now.
-            is_silent = report is None or now - self._since >= ALIVE
-            return _without_samples(self._memory) if is_silent else self._memory
-        self._seen, self._since = key, now
-        if now - self._sampled_at < _spacing(report):
-            return self._memory
-        self._sampled_at = now
-        self._is_measurable = _counts_unread(source, report)
-        lost = _lost_records(source, report)
-        sample = Sample.of(report, lost=lost) if self._is_measurable else None
-        return (
-            observe(policy, self._memory, sample, now=now)
-            if sample is not None
-            else _without_samples(self._memory)
-        )
+        if report is None:
+            return _without_samples(self._memory)
+        key = (report.incarnation, report.heartbeat)
+        if key != self._seen and now - self._sampled_at >= _spacing(report):
+            self._is_measurable = _counts_unread(source, report)
+            lost = _lost_records(source, report)
+            sample = Sample.of(report, lost=lost) if self._is_measurable else None
+            if sample is not None:
+                self._seen, self._sampled_at = key, now
+                return observe(policy, self._memory, sample, now=now)
+        self._seen = key
+        # A lag that was measured long ago must not add readers now.
+        is_known = self._is_measurable and now - self._sampled_at < ALIVE
+        return self._memory if is_known else _without_samples(self._memory)
 
     async def _carry_out(self, memory: AutoscalerMemory, wanted: int) -> None:
         """Change the number of readers.
