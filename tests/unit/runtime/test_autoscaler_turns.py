@@ -406,11 +406,31 @@ def test_an_operator_begins_with_the_capacity_that_the_one_before_it_has_measure
         verdict = scene.autoscaler.verdict
         assert verdict is not None
         assert (verdict.reason, verdict.capacity) == (Reason.WITHIN_TARGET, 500.0)
-        assert await scene.turn(is_held=True) == ""
+        assert await scene.turn(bounds=None) == ""
         await scene.read(10)
         verdict = scene.autoscaler.verdict
         assert verdict is not None
-        assert verdict.capacity is None, "a pause is a new beginning"
+        assert verdict.capacity is None, "without autoscaling it is forgotten"
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("hours", [1, 5])
+def test_a_resumed_source_gets_the_readers_that_its_backlog_needs_at_once(hours: int) -> None:
+    """What one reader can process was measured before, and a pause does not change it."""
+
+    async def play() -> None:
+        scene = Scene(capacity=500.0)
+        await scene.read(10)
+        for _ in range(60 * hours):
+            assert await scene.turn(is_held=True) == ""
+            await asyncio.sleep(60)
+
+        for second in range(10):
+            await asyncio.sleep(1)
+            scene.report(lag=100_000 + 400 * second, rate=0)
+            await scene.turn(scene.scaled[-1][1] if scene.scaled else 2)
+        assert scene.scaled == [(2, 6)], "before the end of the first micro-batch"
 
     virtual_time.run(play())
 

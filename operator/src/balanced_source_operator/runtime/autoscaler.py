@@ -104,9 +104,8 @@ class Autoscaler:
             KubernetesError: the API server does not answer.
         """
         policy = policy_of(desired.spec) if desired is not None else None
-        # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_held:
-            self._forget()
+            self._forget(keeps_capacity=policy is not None)
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         self._begin(now)
@@ -145,8 +144,14 @@ class Autoscaler:
         elif not was_fight and (fight := self.verdict) is not None:
             await self._events.post(fight.reason, fight.message, warning=True)
 
-    def _forget(self) -> None:
-        self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
+    def _forget(self, *, keeps_capacity: bool) -> None:
+        """Forget the load, and all that follows from it.
+
+        A pause changes the load and the backlog, but not what one reader can process. A resumed
+        source has a backlog, and needs the right number of readers at once.
+        """
+        capacity = self._memory.capacity if keeps_capacity else None
+        self._memory, self._rivalry = AutoscalerMemory(capacity=capacity), Rivalry()
         self._decided_from, self._refused, self._seen = None, None, None
         self._failing_since = None
 
