@@ -30,6 +30,7 @@ class Query:
         noise: by which share that differs from one micro-batch to the next.
         tick: seconds that pass at a time.
         spacing: seconds between two reports, at least.
+        is_timed: whether the driver tells when the positions of a report became so.
     """
 
     load: float
@@ -41,6 +42,7 @@ class Query:
     noise: float = 0.0
     tick: float = 1.0
     spacing: float = 0.0
+    is_timed: bool = False
     now: float = 0.0
     arrived: float = 0.0
     read: float = 0.0
@@ -48,6 +50,7 @@ class Query:
     end: float = 0.0
     due: float = 0.0
     begun: float = 0.0
+    ended: float | None = None
     pace: BatchTimes = field(default_factory=lambda: BatchTimes(0, 0.0))
     reported: float = -10.0
     chance: random.Random = field(default_factory=lambda: random.Random(1))
@@ -64,7 +67,7 @@ class Query:
         while self.now < until:
             before = self.adopted
             if is_end := self.now >= self.end and self.read < self.upto:
-                self.read = self.upto
+                self.read, self.ended = self.upto, self.now
             if is_begin := self.now >= max(self.end, self.due) and self.arrived > self.read:
                 self._begin()
             # A new assignment is acknowledged at once.
@@ -99,6 +102,7 @@ class Query:
             positions=dict.fromkeys(SPLITS, int(self.read / len(SPLITS))),
             owners={split: number % self.adopted for number, split in enumerate(SPLITS)},
             pace=self.pace,
+            positions_at=self.ended if self.is_timed else None,
         )
         self.memory = observe(self.policy, self.memory, sample, now=self.now)
         self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)

@@ -143,7 +143,7 @@ class AutoscalerMemory:
     Attributes:
         samples: the newest and some of the last `WINDOW` seconds, oldest first.
         ends: those of `samples`, and some before them, that came first after the end of a
-            micro-batch, oldest first.
+            micro-batch, oldest first; of the time of that end if the driver tells it.
         ahead: seconds by which the driver's clock was ahead of the operator's at the first of them.
         capacity: of one reader; None while unknown.
         needs: time → number of readers that the load needed, of the scale-down delay; only those
@@ -193,7 +193,8 @@ class AutoscalerMemory:
         samples = tuple(_thinned((*self.samples, sample)))
         if not has_ended:
             return replace(self, samples=samples)
-        return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, sample))))
+        end = sample.at_end(newest)
+        return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, end))))
 
     @property
     def reading(self) -> Interval | None:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import SplitId
@@ -12,6 +12,7 @@ from balanced_source.documents.report import (
     LATE_SECONDS,
     MICRO_BATCH_SECONDS,
     MICRO_BATCHES,
+    POSITIONS_AT,
     UNREAD,
     UNREAD_AT,
     HostReport,
@@ -61,6 +62,8 @@ class Sample:
         lost: records that were gone before they were read, since the driver has started.
         ended: micro-batches that have ended up to then, of those that were seen.
         pace: all micro-batches since the driver has started; None if the driver does not say.
+        positions_at: when the micro-batch ended whose end the positions are; None if the driver
+            does not say.
     """
 
     at: float
@@ -74,6 +77,7 @@ class Sample:
     lost: int = 0
     ended: int = 0
     pace: BatchTimes | None = None
+    positions_at: float | None = None
 
     @classmethod
     def of(cls, report: HostReport, *, lost: int = 0) -> Self | None:
@@ -100,6 +104,7 @@ class Sample:
             busy=busy_time(report.metrics),
             lost=lost,
             pace=_pace(report.metrics),
+            positions_at=_seconds(report.metrics, POSITIONS_AT),
         )
 
     @property
@@ -124,6 +129,27 @@ class Sample:
         Positions move with the end of a micro-batch, and owners change there.
         """
         return self.positions != before.positions or self.owners != before.owners
+
+    def at_end(self, before: "Sample") -> "Sample":
+        """Return the sample as it would have been when its micro-batch ended.
+
+        The driver looks up to ten seconds later, and the operator takes few samples of many splits:
+        a rate over a time that begins or ends there would be that of another time.
+
+        Args:
+            before: the sample before it, of an earlier micro-batch.
+        """
+        at = self.positions_at
+        if at is None or not before.at < at < self.at:
+            return self
+        arrived = max(0, self.total_end - before.total_end)
+        later = round(arrived * (self.at - at) / (self.at - before.at))
+        return replace(self, at=at, unread=max(0, self.unread - later))
+
+    @property
+    def total_end(self) -> int:
+        """Sum of the ends of all splits."""
+        return sum(self.positions.values()) + self.unread
 
     def is_of_same_readers(self, other: "Sample") -> bool:
         """Whether splits had the same owners at another sample, of as many readers."""
