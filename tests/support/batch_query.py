@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
@@ -95,7 +96,15 @@ class Query:
 
     def _report(self) -> None:
         self.reported = self.now
-        sample = Sample(
+        self.memory = observe(self.policy, self.memory, self.sample(), now=self.now)
+        self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)
+        assert self.memory.verdict is not None
+        self.verdicts.append(self.memory.verdict)
+        self.readers = self.memory.verdict.readers
+
+    def sample(self) -> Sample:
+        """Return what the driver would report now."""
+        return Sample(
             at=self.now,
             readers=self.adopted,
             unread=round(self.arrived - self.read),
@@ -104,11 +113,6 @@ class Query:
             pace=self.pace,
             positions_at=self.ended if self.is_timed else None,
         )
-        self.memory = observe(self.policy, self.memory, sample, now=self.now)
-        self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)
-        assert self.memory.verdict is not None
-        self.verdicts.append(self.memory.verdict)
-        self.readers = self.memory.verdict.readers
 
 
 def policy(trigger: float = 0.0, *, most: int = 12) -> Policy:
@@ -119,3 +123,54 @@ def policy(trigger: float = 0.0, *, most: int = 12) -> Policy:
         trigger=trigger,
         shares_splits=True,
     )
+
+
+@dataclass
+class HostQuery(Query):
+    """One of several queries that read a source together.
+
+    Attributes:
+        group: all of them; the first one has the memory.
+        name: of the host.
+    """
+
+    group: "list[HostQuery]" = field(default_factory=list)
+    name: str = ""
+
+    def _report(self) -> None:
+        self.reported = self.now
+        first = self.group[0]
+        first.memory = observe(
+            self.policy, first.memory, self.sample(), now=self.now, host=self.name
+        )
+        first.memory = decide(self.policy, first.memory, wanted=self.readers, now=self.now)
+        assert first.memory.verdict is not None
+        first.verdicts.append(first.memory.verdict)
+        for each in self.group:
+            each.readers = first.memory.verdict.readers
+
+
+def hosts(number: int, *, load: float, capacity: float, **values: Any) -> list[HostQuery]:
+    """Return so many queries that share the load and the readers; the first one has the memory."""
+    group: list[HostQuery] = []
+    for host in range(number):
+        one = HostQuery(
+            load=load / number,
+            capacity=capacity / number,
+            group=group,
+            name=str(host),
+            chance=random.Random(host),
+            now=0.3 * host,
+            is_timed=True,
+            **values,
+        )
+        group.append(one)
+    return group
+
+
+def run_all(group: list[HostQuery], seconds: int) -> HostQuery:
+    """Let time pass for all hosts; return the one with the memory."""
+    for _ in range(seconds):
+        for one in group:
+            one.run(1)
+    return group[0]

@@ -94,7 +94,10 @@ AT_MAXIMUM: Final = (
 LAG_UNKNOWN: Final = (
     "LagUnknown",
     ReasonKind.AUTOSCALING,
-    "The driver does not report, or cannot reach its source. The number of readers stays.",
+    (
+        "A driver does not report, or cannot reach its source. No readers are taken away; they are"
+        " added as far as the other hosts need them."
+    ),
     "See the condition `Ready`.",
 )
 NOT_MEASURABLE: Final = (

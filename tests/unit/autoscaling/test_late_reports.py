@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Sample
+from balanced_source_operator.controller.autoscaling import Sample
+from balanced_source_operator.controller.autoscaling.host_samples import HostSamples
 from support.batch_query import Query, policy
 from support.builders import make_report
 
@@ -53,7 +54,7 @@ def test_a_rising_load_is_carried_where_samples_are_few(trigger: float) -> None:
 def test_rates_are_those_between_the_ends_of_micro_batches() -> None:
     """The driver looks eight seconds after the second one has ended: 800 records have arrived."""
     first = Sample(at=0.0, readers=1, unread=2000, positions={SPLIT: 0}, owners={SPLIT: 0})
-    memory = AutoscalerMemory()
+    series = HostSamples()
     for at, ended, position, unread in (
         (0, 0, 0, 2000),
         (10, 10, 1000, 2000),
@@ -62,12 +63,12 @@ def test_rates_are_those_between_the_ends_of_micro_batches() -> None:
         sample = replace(
             first, at=float(at), unread=unread, positions={SPLIT: position}, positions_at=ended
         )
-        memory = memory.observed(sample, now=at)
+        series = series.observed(sample, now=at)
 
-    reading = memory.reading
+    reading = series.reading
     assert reading is not None
     assert (reading.seconds, reading.rate, reading.arrival) == (10.0, 100.0, 100.0)
-    assert memory.samples[-1].at == 28.0
+    assert series.samples[-1].at == 28.0
 
 
 @pytest.mark.parametrize("value", [None, "1", True, float("nan"), -1, 0.0, 5.0, 28.0, 1e9])

@@ -41,7 +41,7 @@ class Scene:
         self.posted: list[tuple[str, bool]] = []
         self.error: Exception | None = None
         self._position, self._sequence = 0, 0
-        self._report: HostReport | None = None
+        self._reports: dict[str, HostReport | None] = {"0": None}
         api: Any = self
         self.autoscaler = Autoscaler(api, identity(), api, capacity=capacity)
 
@@ -59,7 +59,7 @@ class Scene:
         self._position += rate
         self._sequence += 1
         splits = [("s", str(number)) for number in range(8)]
-        self._report = HostReport(
+        self._reports["0"] = HostReport(
             incarnation=1,
             sequence=self._sequence,
             parallelism=2,
@@ -82,7 +82,7 @@ class Scene:
         asked = {} if bounds is None else {"autoscaling": bounds}
         spec = make_spec(parallelism=parallelism, **asked, **changes)
         desired = Desired(spec=spec, source=self.source or source_of(spec, None))
-        await self.autoscaler.turn(desired, self._report, is_held=is_held)
+        await self.autoscaler.turn(desired, self._reports, is_held=is_held)
         return self.reason
 
     @property
@@ -365,11 +365,13 @@ def test_reports_of_many_splits_are_sampled_less_often(
         await asyncio.sleep(spacing - 0.5)
         scene.report(lag=0)
         await scene.turn()
-        assert len(scene.autoscaler._memory.samples) == 1, "this report is not looked at"
+        assert len(scene.autoscaler._memory.series["0"].samples) == 1, (
+            "this report is not looked at"
+        )
         await asyncio.sleep(0.5)
         scene.report(lag=0)
         await scene.turn()
-        assert len(scene.autoscaler._memory.samples) == 2
+        assert len(scene.autoscaler._memory.series["0"].samples) == 2
 
     virtual_time.run(play())
 
@@ -384,7 +386,7 @@ def test_what_is_measured_while_a_change_is_refused_counts_when_the_refusal_ends
             await scene.turn()
         assert scene.reason == Reason.SCALING_REFUSED
         memory = scene.autoscaler._memory
-        assert memory.samples[-1].at == pytest.approx(virtual_time.clock())
+        assert memory.newest[-1].at == pytest.approx(virtual_time.clock())
         assert memory.capacity is not None
         assert (memory.moves, memory.attempt) == ((), None), "nothing has changed"
 

@@ -5,9 +5,9 @@ from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
+from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
 from balanced_source_operator.controller.autoscaling.learning import COUNTED
 from balanced_source_operator.controller.autoscaling.memory import (
-    ARRIVAL,
     EXPIRES,
     AutoscalerMemory,
     Ceiling,
@@ -104,7 +104,7 @@ class _Situation:
         if attempt is None or not self.memory.is_awaiting(self.wanted):
             return False
         # Where owners change all the time, it is never known.
-        age = self.memory.samples[-1].at - attempt.at
+        age = self.now - attempt.at
         is_open = self.adopted < self.wanted or age < PENDING
         return is_open and self.load.arrival <= GROWN * max(attempt.arrival, COUNTED / ARRIVAL)
 
@@ -148,7 +148,7 @@ class _Situation:
             arrival=self.load.arrival,
             unread=self.load.unread,
             pause=recent.pause,
-            at=self.memory.samples[-1].at,
+            at=self.now,
         )
 
 
@@ -196,10 +196,20 @@ def weigh(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float) 
         memory=memory,
         load=load,
         wanted=wanted,
-        adopted=memory.samples[-1].readers,
+        adopted=memory.adopted,
         now=now,
     )
-    return _weighed(situation)
+    after = _weighed(situation)
+    return _without_hosts(after, situation) if memory.silent else after
+
+
+def _without_hosts(after: AutoscalerMemory, it: _Situation) -> AutoscalerMemory:
+    """Some hosts do not report: what they have to do is unknown, so no reader is taken away."""
+    if after.verdict is not None and after.verdict.readers > it.wanted:
+        return after
+    before = it.memory.disturbed(it.now)
+    message = words.silent(it.memory.silent, it.wanted)
+    return _verdict(it, before, it.wanted, Reason.LAG_UNKNOWN, message, is_able=False)
 
 
 def _weighed(it: _Situation) -> AutoscalerMemory:

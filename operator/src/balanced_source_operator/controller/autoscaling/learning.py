@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import Final
 
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.autoscaling.host_samples import RECENT
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
-    RECENT,
     AutoscalerMemory,
     Capacity,
     Ceiling,
@@ -54,10 +55,10 @@ they no longer do."""
 
 
 def observe(
-    policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float
+    policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float, host: str = FIRST_HOST
 ) -> AutoscalerMemory:
-    """Return the memory with a further sample and what it teaches."""
-    after = memory.observed(sample, now=now)
+    """Return the memory with a further sample of a host and what it teaches."""
+    after = memory.observed(sample, now=now, host=host)
     if after is memory:
         return memory
     steady = after.steady
@@ -149,7 +150,7 @@ def _judged(
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
         return memory
-    seconds = memory.ends[-1].at - attempt.at
+    seconds = now - attempt.at
     if steady.available - attempt.unread > CHANGE * steady.rate * seconds:
         pause = BLOCKED if memory.ceiling is None else EXPIRES
         found = Ceiling(readers=steady.readers, rate=steady.rate, retry_at=now + pause)
