@@ -4,7 +4,7 @@ Each host has its own micro-batches and its own clock. So rates are those betwee
 host, and only then added up.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final
@@ -53,8 +53,8 @@ class HostSamples:
         newest, ahead = self.samples[-1] if self.samples else None, sample.at - now
         if newest is not None and sample.at == newest.at:
             return self
-        # Another attempt or other splits: rates across that would compare different things. So
-        # would those over a time that a clock has left out, or has passed twice.
+        # Another attempt: rates across that would compare different things. So would those over a
+        # time that a clock has left out, or has passed twice.
         is_jump = abs(ahead - self.ahead) > JUMP
         if newest is None or is_jump or not sample.continues(newest):
             return replace(self, samples=(sample,), ends=(), ahead=ahead)
@@ -62,7 +62,10 @@ class HostSamples:
             return self
         has_ended = sample.is_of_another_micro_batch(newest)
         sample = replace(sample, ended=newest.ended + has_ended)
-        samples = tuple(_thinned((*self.samples, sample)))
+        # Unread records are counted over all splits: what arrives is not known across a change of
+        # these, but what is read is.
+        kept = self.samples if sample.has_splits_of(newest) else ()
+        samples = tuple(_thinned((*kept, sample)))
         if not has_ended:
             return replace(self, samples=samples)
         end = sample.at_end(newest)
@@ -71,18 +74,40 @@ class HostSamples:
     @property
     def reading(self) -> Interval | None:
         """The longest time for which it is known what was read; None while it is too short."""
-        return _between(self.ends[0], self.ends[-1], RECENT) if self.ends else None
+        return self._longest(lambda sample, newest: sample.is_comparable(newest))
 
     @property
     def steady(self) -> Interval | None:
-        """The longest of these times in which owners were the same; None while it is too short."""
-        alike = list(takewhile(lambda s: s.is_of_same_readers(self.ends[-1]), reversed(self.ends)))
-        return _between(alike[-1], self.ends[-1], RECENT) if alike else None
+        """The longest of these times in which owners were the same; None while it is too short.
+
+        Without splits that have come or gone, if that is long enough.
+        """
+        found = self._longest(lambda sample, newest: sample.is_of_same_readers(newest))
+        if found is not None:
+            return found
+        return self._longest(lambda s, newest: s.is_comparable(newest) and s.is_like(newest))
+
+    @property
+    def of_as_many(self) -> Interval | None:
+        """The longest of these times with as many readers as now, whatever they own.
+
+        None while it is too short.
+        """
+        return self._longest(lambda s, newest: s.is_comparable(newest) and _are_as_many(s, newest))
+
+    def _longest(self, is_alike: Callable[[Sample, Sample], bool]) -> Interval | None:
+        """Return the longest time up to the newest end of which all ends are like that."""
+        if not self.ends:
+            return None
+        newest = self.ends[-1]
+        *_, first = takewhile(lambda sample: is_alike(sample, newest), reversed(self.ends))
+        return _between(first, newest, RECENT)
 
     @property
     def recent_reading(self) -> Interval | None:
         """The newest time for which it is known what was read; None while it is too short."""
-        return _newest(self.ends, RECENT)
+        newest = self.ends[-1:]
+        return _newest(tuple(s for s in self.ends if s.is_comparable(*newest)), RECENT)
 
     @property
     def since_end(self) -> Interval | None:
@@ -147,6 +172,10 @@ def together(intervals: Iterable[Interval | None], share: float) -> Interval | N
         pause=max(pauses, default=None),
         late=max(i.late for i in known),
     )
+
+
+def _are_as_many(one: Sample, other: Sample) -> bool:
+    return one.readers == other.readers
 
 
 def _newest(samples: tuple[Sample, ...], least: float) -> Interval | None:

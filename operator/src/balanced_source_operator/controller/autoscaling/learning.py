@@ -7,6 +7,7 @@ from balanced_source.documents.storage import FIRST_HOST
 from balanced_source_operator.controller.autoscaling.host_samples import RECENT
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
+    HOUR,
     AutoscalerMemory,
     Capacity,
     Ceiling,
@@ -46,6 +47,9 @@ BUSY: Final = 0.35
 """Share of the time that micro-batches take which do not wait for the trigger, from which readers
 count as busy."""
 
+SETTLED: Final = 90.0
+"""Seconds after which splits that an increase has moved stay where they are."""
+
 COUNTED: Final = 30
 """Records from which a rate is more than chance."""
 
@@ -62,7 +66,7 @@ def observe(
     if after is memory:
         return memory
     steady = after.steady
-    after = _risen(_judged(policy, after, steady, now), steady)
+    after = _risen(_judged(policy, _awaited(after, now), steady, now), steady)
     saturated = _saturated(policy, after, steady)
     # While a fixed cost is the limit, much is unread whatever readers can do.
     is_usual = after.ceiling is not None and after.ceiling.keeps_up
@@ -78,8 +82,19 @@ def _saturated(
     policy: Policy, memory: AutoscalerMemory, steady: Interval | None
 ) -> Interval | None:
     """Return the longest time up to now that shows what readers can do."""
-    found = (steady, memory.recent_reading)
+    found = (steady, memory.recent_reading, _of_average(memory, steady))
     return next((i for i in found if i is not None and _is_telling(policy, memory, i)), None)
+
+
+def _of_average(memory: AutoscalerMemory, steady: Interval | None) -> Interval | None:
+    """Return what the average reader did, where splits move too often to say it of the busiest one.
+
+    A reader can do at least that much. Only while nothing better is known.
+    """
+    others, known = memory.of_as_many, memory.capacity
+    if others is None or steady is not None or (known is not None and known.is_measured):
+        return None
+    return replace(others, is_steady=True, busiest=others.rate / others.readers)
 
 
 def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
@@ -131,15 +146,30 @@ def _per_reader(policy: Policy, interval: Interval) -> float:
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
 
 
+def _awaited(memory: AutoscalerMemory, now: float) -> AutoscalerMemory:
+    """Note when an increase takes effect, and forget one of which nothing was seen for long."""
+    attempt = memory.attempt
+    if attempt is None or memory.adopted <= attempt.readers:
+        return memory
+    since = now if attempt.adopted_at is None else attempt.adopted_at
+    is_old = now - since >= HOUR
+    return replace(memory, attempt=None if is_old else replace(attempt, adopted_at=since))
+
+
 def _judged(
     policy: Policy, memory: AutoscalerMemory, steady: Interval | None, now: float
 ) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
-    if attempt is None or steady is None or steady.readers <= attempt.readers:
+    if attempt is None:
         return memory
-    # Judged only over a longer time: the first micro-batches after a rescale start workers.
-    if steady.seconds < 2 * RECENT:
+    # Judged only over a longer time: the first micro-batches after a rescale start workers. Where
+    # splits move all the time, it is that of as many readers, whatever they own.
+    if steady is None or steady.seconds < 2 * RECENT:
+        others = memory.of_as_many
+        is_open = others is None or others.seconds < 2 * RECENT or _may_settle(attempt, now)
+        steady = None if others is None or is_open else replace(others, is_steady=True)
+    if steady is None or steady.readers <= attempt.readers:
         return memory
     memory, known = replace(memory, attempt=None), memory.capacity
     if _has_helped(policy, attempt, steady):
@@ -159,6 +189,11 @@ def _judged(
     unread = max(steady.available, attempt.unread)
     found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
     return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
+
+
+def _may_settle(attempt: Increase, now: float) -> bool:
+    """Whether it is too early to say that splits continue to move."""
+    return attempt.adopted_at is None or now - attempt.adopted_at < SETTLED
 
 
 def _has_helped(policy: Policy, attempt: Increase, steady: Interval) -> bool:

@@ -89,6 +89,7 @@ class Increase:
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
         at: when that was.
+        adopted_at: when some of the readers that were added were seen first; None before.
     """
 
     readers: int
@@ -97,6 +98,7 @@ class Increase:
     unread: int
     pause: float | None
     at: float
+    adopted_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +203,11 @@ class AutoscalerMemory:
     def steady(self) -> Interval | None:
         """The longest of these times in which owners were the same; None while it is too short."""
         return self._together(series.steady for series in self._active)
+
+    @property
+    def of_as_many(self) -> Interval | None:
+        """The longest of these times with as many readers as now, see `HostSamples`."""
+        return self._together(series.of_as_many for series in self._active)
 
     @property
     def recent_reading(self) -> Interval | None:

@@ -26,6 +26,9 @@ OLDEST_LOOK: Final = 60.0
 CHANGE: Final = 0.1
 """Share of what was read by which a backlog must change to show what readers can do."""
 
+COMMON: Final = 0.75
+"""Share of all splits that two samples must have in common to be compared."""
+
 SWING: Final = 0.5
 """Share by which a backlog swings whatever readers can do: no micro-batch lasts as long as the one
 before."""
@@ -128,7 +131,14 @@ class Sample:
 
         Positions move with the end of a micro-batch, and owners change there.
         """
-        return self.positions != before.positions or self.owners != before.owners
+        if self.has_splits_of(before):
+            return self.positions != before.positions or self.owners != before.owners
+        common = self.positions.keys() & before.positions.keys()
+        return any(self.positions[s] != before.positions[s] for s in common)
+
+    def has_splits_of(self, other: "Sample") -> bool:
+        """Whether another sample has the same splits."""
+        return self.positions.keys() == other.positions.keys()
 
     def at_end(self, before: "Sample") -> "Sample":
         """Return the sample as it would have been when its micro-batch ended.
@@ -142,7 +152,9 @@ class Sample:
         at = self.positions_at
         if at is None or not before.at < at < self.at:
             return self
-        arrived = max(0, self.total_end - before.total_end)
+        # Of splits that have come, what was unread before has not arrived since.
+        is_known = self.has_splits_of(before)
+        arrived = max(0, self.total_end - before.total_end) if is_known else 0
         later = round(arrived * (self.at - at) / (self.at - before.at))
         return replace(self, at=at, unread=max(0, self.unread - later))
 
@@ -155,18 +167,34 @@ class Sample:
         """Whether splits had the same owners at another sample, of as many readers."""
         return self.readers == other.readers and self.owners == other.owners
 
+    def is_like(self, other: "Sample") -> bool:
+        """Whether the splits of both samples had the same owners, of as many readers."""
+        return self.readers == other.readers and all(
+            other.owners.get(split_id, owner) == owner for split_id, owner in self.owners.items()
+        )
+
+    def is_comparable(self, other: "Sample") -> bool:
+        """Whether most splits are those of another sample.
+
+        What the others have read is unknown: where these are many, readers would look too slow.
+        """
+        if self.has_splits_of(other):
+            return True
+        common = self.positions.keys() & other.positions.keys()
+        return len(common) >= COMMON * max(len(self.positions), len(other.positions))
+
     def continues(self, before: "Sample") -> bool:
         """Whether the time since an earlier sample can be measured.
 
-        Same driver attempt, same splits, no way back, and no jump over records that were gone:
-        what takes no time says nothing of how fast readers are.
+        Same driver attempt, most splits the same, no way back, and no jump over records that were
+        gone: what takes no time says nothing of how fast readers are.
         """
         return (
             self.incarnation == before.incarnation
             and self.lost == before.lost
             and self.at > before.at
-            and self.positions.keys() == before.positions.keys()
-            and all(position >= before.positions[s] for s, position in self.positions.items())
+            and self.is_comparable(before)
+            and all(p >= before.positions.get(s, p) for s, p in self.positions.items())
         )
 
 
@@ -242,27 +270,29 @@ class Interval:
 def between(before: Sample, after: Sample) -> Interval:
     """Return what happened between two samples of which the second continues the first."""
     seconds = after.at - before.at
-    read = {s: position - before.positions[s] for s, position in after.positions.items()}
+    earlier = before.positions
+    read = {s: p - earlier[s] for s, p in after.positions.items() if s in earlier}
     per_reader = Counter[int]()
     for split_id, records in read.items():
         per_reader[after.owners.get(split_id, -1)] += records
     hottest = max(read, key=lambda s: (read[s], s), default=())
     total = sum(read.values())
+    # Retention takes unread records away, which must not look as if fewer than none had arrived.
+    arrived = max(0, total + after.unread - before.unread)
     return Interval(
         seconds=seconds,
         readers=after.readers,
-        splits=len(read),
+        splits=len(after.positions),
         rate=total / seconds,
-        # Retention takes unread records away, which must not look as if fewer than none had
-        # arrived.
-        arrival=max(0, total + after.unread - before.unread) / seconds,
+        # What splits that have come had unread before has not arrived in this time.
+        arrival=(arrived if after.has_splits_of(before) else min(arrived, total)) / seconds,
         available_before=before.available,
         available=after.available,
         unread=after.unread,
         busiest=max(per_reader.values(), default=0) / seconds,
         hottest=read.get(hottest, 0) / seconds,
         hottest_split=hottest,
-        is_steady=before.is_of_same_readers(after),
+        is_steady=before.is_like(after),
         in_source=_in_source(before.busy, after.busy),
         pause=_pause(before.pace, after.pace),
         late=_late(before.pace, after.pace, seconds),
