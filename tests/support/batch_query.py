@@ -1,5 +1,6 @@
 """A query of which the autoscaler learns at the ends of micro-batches, and nothing in between."""
 
+import math
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,7 @@ class Query:
         noise: by which share that differs from one micro-batch to the next.
         tick: seconds that pass at a time.
         spacing: seconds between two reports, at least.
+        limit: records of a micro-batch, at most.
         is_timed: whether the driver tells when the positions of a report became so.
     """
 
@@ -43,6 +45,7 @@ class Query:
     noise: float = 0.0
     tick: float = 1.0
     spacing: float = 0.0
+    limit: float = math.inf
     is_timed: bool = False
     now: float = 0.0
     arrived: float = 0.0
@@ -86,9 +89,12 @@ class Query:
             took = max(self.end, self.due) - self.begun
             is_late = 0 < 1.1 * self.policy.trigger < took
             self.pace = BatchTimes(
-                self.pace.batches + 1, self.pace.seconds + took, self.pace.late + is_late * took
+                self.pace.batches + 1,
+                self.pace.seconds + took,
+                (self.pace.late or 0.0) + is_late * took,
             )
-        self.adopted, self.upto, self.begun = self.readers, self.arrived, self.now
+        self.adopted, self.begun = self.readers, self.now
+        self.upto = min(self.arrived, self.read + self.limit)
         work = (self.upto - self.read) / (self.adopted * self.capacity)
         cost = self.cost * self.chance.uniform(1 - self.noise, 1 + self.noise)
         self.end = self.now + cost + work

@@ -82,8 +82,14 @@ HOT_SPLIT: Final = (
 DOWNSTREAM_LIMIT: Final = (
     "DownstreamLimit",
     ReasonKind.AUTOSCALING,
-    "The last increase hardly raised the throughput: the readers are not the bottleneck.",
-    "Check the sink, the transformation and the servers of the source.",
+    (
+        "The last increase hardly raised the throughput, or a limit keeps readers waiting: the"
+        " readers are not the bottleneck."
+    ),
+    (
+        "Check the sink, the transformation and the servers of the source, and"
+        " `limits.maxOffsetsPerTrigger`."
+    ),
 )
 AT_MAXIMUM: Final = (
     "AtMaximum",

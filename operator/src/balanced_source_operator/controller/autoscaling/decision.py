@@ -6,7 +6,7 @@ from typing import Final
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
 from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
-from balanced_source_operator.controller.autoscaling.learning import COUNTED
+from balanced_source_operator.controller.autoscaling.learning import COUNTED, is_limited
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
     AutoscalerMemory,
@@ -213,6 +213,9 @@ def _without_hosts(after: AutoscalerMemory, it: _Situation) -> AutoscalerMemory:
 
 
 def _weighed(it: _Situation) -> AutoscalerMemory:
+    recent = it.memory.recent_reading
+    if recent is not None and it.load.has_backlog and is_limited(it.policy, recent):
+        return _held_by_limit(it)
     need = needed(it.policy, it.load, it.capacity)
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
@@ -233,6 +236,14 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.load.is_held_back and (fewest >= it.wanted or not it.is_measured):
         return _held_back(it, memory)
     return _fewer(it, memory)
+
+
+def _held_by_limit(it: _Situation) -> AutoscalerMemory:
+    """Each micro-batch reads as much as a limit allows, so another number of readers is no help."""
+    memory, is_late = it.memory.disturbed(it.now), it.load.behind > it.policy.max_lag
+    reason = Reason.DOWNSTREAM_LIMIT if is_late else Reason.CATCHING_UP
+    message = words.limited(it.load, it.wanted)
+    return _verdict(it, memory, it.wanted, reason, message, is_able=not is_late)
 
 
 def _held_back(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:

@@ -153,6 +153,7 @@ def together(intervals: Iterable[Interval | None], share: float) -> Interval | N
     read = sum(i.rate * i.seconds for i in known)
     hottest = max(known, key=lambda i: i.hottest)
     pauses = [i.pause for i in known if i.pause is not None]
+    lates = [i.late for i in known if i.late is not None]
     in_source = [i.in_source for i in known if i.in_source is not None]
     return Interval(
         # Times differ from host to host: what was read is still the rate times the seconds.
@@ -170,7 +171,7 @@ def together(intervals: Iterable[Interval | None], share: float) -> Interval | N
         is_steady=all(i.is_steady for i in known),
         in_source=sum(in_source) / len(in_source) if in_source else None,
         pause=max(pauses, default=None),
-        late=max(i.late for i in known),
+        late=max(lates) if len(lates) == len(known) else None,
     )
 
 

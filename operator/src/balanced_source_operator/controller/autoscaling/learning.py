@@ -50,6 +50,12 @@ count as busy."""
 SETTLED: Final = 90.0
 """Seconds after which splits that an increase has moved stay where they are."""
 
+IN_TIME: Final = 0.1
+"""Share of the time in late micro-batches, below which readers wait for the trigger."""
+
+LONGEST_WAIT: Final = 1.1
+"""Mean time of micro-batches that wait for the trigger, as a multiple of its interval."""
+
 COUNTED: Final = 30
 """Records from which a rate is more than chance."""
 
@@ -103,10 +109,23 @@ def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) ->
     They did if a large share of the time is that of micro-batches which took longer than the
     trigger interval, so that the next one began at once; or if a backlog grew or was worked off.
     """
+    if is_limited(policy, interval):
+        return False
     if interval.is_steady and _is_busy(interval):
         return True
     is_backlog = interval.is_saturated(policy.normal_wait) and interval.is_changing
     return is_backlog or _is_proof(policy, memory, interval)
+
+
+def is_limited(policy: Policy, interval: Interval) -> bool:
+    """Whether readers wait for the trigger although more is unread than they normally leave.
+
+    Then a limit of each micro-batch is why it is unread, and not what readers can do.
+    """
+    if interval.late is None or interval.pause is None:
+        return False
+    is_waiting = interval.late < IN_TIME and interval.pause <= LONGEST_WAIT * policy.trigger
+    return is_waiting and interval.is_saturated(policy.normal_wait)
 
 
 def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
@@ -120,7 +139,7 @@ def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> b
 
 
 def _is_busy(interval: Interval) -> bool:
-    return interval.late >= BUSY and interval.rate * interval.seconds >= COUNTED
+    return (interval.late or 0) >= BUSY and interval.rate * interval.seconds >= COUNTED
 
 
 def _confirmed(
@@ -175,6 +194,8 @@ def _judged(
     if _has_helped(policy, attempt, steady):
         proven = known.proven(now) if known is not None else None
         return replace(memory, ceiling=None, capacity=proven)
+    if is_limited(policy, steady):
+        return memory
     if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
         return replace(memory, ceiling=None)
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.

@@ -40,12 +40,13 @@ class BatchTimes(NamedTuple):
     Attributes:
         batches: their number.
         seconds: from the begin of each of them until Spark asked for the next one.
-        late: those of micro-batches that took longer than the trigger interval.
+        late: those of micro-batches that took longer than the trigger interval; None if that is not
+            known.
     """
 
     batches: int
     seconds: float
-    late: float = 0.0
+    late: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +221,7 @@ class Interval:
         pause: seconds from the begin of a micro-batch until Spark asked for the next one, on
             average. None while unknown.
         late: share of the time, 0 to 1, in which micro-batches ran that took longer than the
-            trigger interval.
+            trigger interval. None while unknown.
     """
 
     seconds: float
@@ -237,7 +238,7 @@ class Interval:
     is_steady: bool
     in_source: float | None = None
     pause: float | None = None
-    late: float = 0.0
+    late: float | None = None
 
     def is_saturated(self, wait: float) -> bool:
         """Whether readers had work all the time.
@@ -313,7 +314,7 @@ def _pace(metrics: Mapping[str, Any]) -> BatchTimes | None:
     seconds, late = _seconds(metrics, MICRO_BATCH_SECONDS), _seconds(metrics, LATE_SECONDS)
     if batches is None or seconds is None:
         return None
-    return BatchTimes(batches, seconds, late or 0.0)
+    return BatchTimes(batches, seconds, late)
 
 
 def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
@@ -323,10 +324,9 @@ def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
     return float(found) if 0 <= found < math.inf else None
 
 
-def _late(before: BatchTimes | None, after: BatchTimes | None, seconds: float) -> float:
-    if before is None or after is None:
-        return 0.0
-    # Several hosts have more seconds in a second.
+def _late(before: BatchTimes | None, after: BatchTimes | None, seconds: float) -> float | None:
+    if before is None or after is None or before.late is None or after.late is None:
+        return None
     return max(0.0, after.late - before.late) / max(seconds, after.seconds - before.seconds)
 
 

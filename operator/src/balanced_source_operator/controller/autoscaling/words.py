@@ -145,6 +145,15 @@ def keeping_up(load: Load, readers: int, *, is_tried: bool = False) -> str:
     )
 
 
+def limited(load: Load, wanted: int) -> str:
+    """Return why nothing changes although records are unread and readers have time."""
+    return (
+        f"{_readers(wanted, 'waits', 'wait')} for the trigger interval, {_backlog(load)}: each"
+        " micro-batch reads as much as its limit allows, so another number of readers does not"
+        " help. Raise limits.maxOffsetsPerTrigger, or remove it"
+    )
+
+
 def held_back(load: Load, wanted: int) -> str:
     """Return why nothing changes although much is unread."""
     return (
