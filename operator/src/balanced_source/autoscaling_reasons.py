@@ -82,8 +82,14 @@ HOT_SPLIT: Final = (
 DOWNSTREAM_LIMIT: Final = (
     "DownstreamLimit",
     ReasonKind.AUTOSCALING,
-    "The last increase hardly raised the throughput: the readers are not the bottleneck.",
-    "Check the sink, the transformation and the servers of the source.",
+    (
+        "The last increase hardly raised the throughput, or a limit keeps readers waiting: the"
+        " readers are not the bottleneck."
+    ),
+    (
+        "Check the sink, the transformation and the servers of the source, and"
+        " `limits.maxOffsetsPerTrigger`."
+    ),
 )
 AT_MAXIMUM: Final = (
     "AtMaximum",
@@ -94,7 +100,10 @@ AT_MAXIMUM: Final = (
 LAG_UNKNOWN: Final = (
     "LagUnknown",
     ReasonKind.AUTOSCALING,
-    "The driver does not report, or cannot reach its source. The number of readers stays.",
+    (
+        "A driver does not report, or cannot reach its source. No readers are taken away; they are"
+        " added as far as the other hosts need them."
+    ),
     "See the condition `Ready`.",
 )
 NOT_MEASURABLE: Final = (

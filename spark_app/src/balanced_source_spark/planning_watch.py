@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from balanced_source.api import Problem
-from balanced_source.documents.report import LATE_SECONDS, MICRO_BATCH_SECONDS, MICRO_BATCHES
+from balanced_source.documents.report import (
+    LATE_SECONDS,
+    MICRO_BATCH_SECONDS,
+    MICRO_BATCHES,
+    POSITIONS_AT,
+)
 from balanced_source.reasons import Reason
 
 KEY: Final = ("planning",)
@@ -42,12 +47,18 @@ class PlanningWatch:
     Args:
         clock: seconds, never set back.
         interval: seconds between the begins of two micro-batches; 0 if that is not known.
+        wall: seconds since the epoch.
     """
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, *, interval: float = 0.0
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        interval: float = 0.0,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
+        self._wall = wall
         self._calls = 0
         self._last = clock()
         self._has_read = False
@@ -56,10 +67,13 @@ class PlanningWatch:
         self._batches: deque[tuple[float, int]] = deque(maxlen=RECENT)
         self._interval = interval
         self._ended, self._seconds, self._late = 0, 0.0, 0.0
+        self._ended_at: float | None = None
 
     def called(self) -> None:
         """Note that Spark has asked for the next micro-batch, so that the last one has ended."""
         now = self._clock()
+        if self._running is not None:
+            self._ended_at = self._wall()
         self._learn(now - self._last)
         self._running, self._last = None, now
         self._calls += 1
@@ -73,14 +87,16 @@ class PlanningWatch:
         self._running = records
 
     def metrics(self) -> Mapping[str, float]:
-        """Return how many micro-batches have ended, and their time, for reports."""
+        """Return how many micro-batches have ended, when, and their time, for reports."""
+        at = {} if self._ended_at is None else {POSITIONS_AT: round(self._ended_at, 3)}
         if not self._ended:
-            return {}
+            return at
         late = {LATE_SECONDS: round(self._late, 3)} if self._interval else {}
         return {
             MICRO_BATCHES: self._ended,
             MICRO_BATCH_SECONDS: round(self._seconds, 3),
             **late,
+            **at,
         }
 
     def problem(self) -> Problem | None:

@@ -10,7 +10,7 @@ import pytest
 from balanced_source.host.reader_figures import BusyTime
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import AutoscalerMemory, Sample, decide
-from balanced_source_operator.controller.autoscaling.memory import WINDOW
+from balanced_source_operator.controller.autoscaling.host_samples import WINDOW
 from support.builders import make_report
 from support.reading_source import POLICY, ReadingSource, measured, with_most
 
@@ -236,12 +236,12 @@ def test_a_long_micro_batch_is_not_taken_for_idle_readers() -> None:
     unread, begin = {"unread": 500}, source.now
     source.now = begin + 10
     source.decide(source.sample(**unread))
-    known = source.memory.samples
+    known = source.memory.series["0"].samples
     for number in range(2, 6):
         source.now = begin + 10 * number
         source.decide(source.sample(**unread))
 
-    assert source.memory.samples == known
+    assert source.memory.series["0"].samples == known
     assert source.memory.capacity == before.capacity
 
 
@@ -260,7 +260,7 @@ def test_incomparable_samples_start_a_new_measurement(changes: dict[str, Any]) -
     source.now += 10
     source.decide(source.sample(**changes))
 
-    assert len(source.memory.samples) == 1
+    assert len(source.memory.series["0"].samples) == 1
     assert source.reason is Reason.MEASURING
     assert source.memory.capacity is not None, "what a reader can process is still true"
 
@@ -271,7 +271,7 @@ def test_memory_is_bounded_whatever_the_interval_between_reports() -> None:
         for number in range(400):
             source.now = 1000.0 + step * number
             source.decide(source.sample(unread=0))
-        assert len(source.memory.samples) <= 2 + WINDOW / 2.5
+        assert len(source.memory.series["0"].samples) <= 2 + WINDOW / 2.5
         assert len(source.memory.needs) <= 12
 
 
@@ -307,7 +307,7 @@ def test_what_a_driver_has_seen_is_as_old_as_it_says(looked: float | None, at: f
 def behind(source: ReadingSource, records: float) -> ReadingSource:
     """So much of each split is unread, and has been for long."""
     source.backlog = dict.fromkeys(source.backlog, records)
-    source.memory = replace(source.memory, samples=(), ends=())
+    source.memory = replace(source.memory, series={})
     return source
 
 

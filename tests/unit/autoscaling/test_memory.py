@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from balanced_source.host.reader_figures import BusyTime
-from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
+from balanced_source_operator.controller.autoscaling.host_samples import HostSamples
 from balanced_source_operator.controller.autoscaling.samples import Sample, between
 
 SPLIT = ("c", "t", 0)
@@ -31,11 +31,11 @@ def test_readers_are_measured_since_the_newest_change_of_owners(
     owners: list[int], seconds: float | None
 ) -> None:
     """The first report may come within a micro-batch, so nothing is measured from there."""
-    memory = AutoscalerMemory()
+    series = HostSamples()
     for number, owner in enumerate(owners):
-        memory = memory.observed(sample(5.0 * number, owner), now=5.0 * number)
+        series = series.observed(sample(5.0 * number, owner), now=5.0 * number)
 
-    steady = memory.steady
+    steady = series.steady
     assert (None if steady is None else steady.seconds) == seconds
 
 
@@ -63,8 +63,8 @@ def test_a_split_that_went_back_begins_a_new_measurement() -> None:
     after = replace(before, at=10.0, positions={SPLIT: 9, other: 4})
 
     assert not after.continues(before)
-    memory = AutoscalerMemory().observed(before, now=0.0)
-    assert memory.observed(after, now=10.0).samples == (after,)
+    series = HostSamples().observed(before, now=0.0)
+    assert series.observed(after, now=10.0).samples == (after,)
 
 
 @pytest.mark.parametrize(
@@ -84,44 +84,44 @@ def test_a_report_within_a_micro_batch_says_nothing_new_however_little_is_unread
 ) -> None:
     """An idle source, in contrast, has truly read nothing in that time."""
     before = replace(sample(0.0), unread=unread)
-    memory = AutoscalerMemory().observed(before, now=0.0)
-    memory = memory.observed(replace(before, at=5.0), now=5.0)
+    series = HostSamples().observed(before, now=0.0)
+    series = series.observed(replace(before, at=5.0), now=5.0)
 
-    assert tuple(each.at for each in memory.samples) == times
+    assert tuple(each.at for each in series.samples) == times
 
 
 @pytest.mark.parametrize("jump", [3600.0, -3600.0, 40.0])
 def test_a_clock_that_jumps_begins_a_new_measurement(jump: float) -> None:
     """An hour without a record would halve what a reader can process."""
-    memory = AutoscalerMemory()
+    series = HostSamples()
     for number in range(4):
-        memory = memory.observed(sample(5.0 * number), now=5.0 * number)
-    assert memory.steady is not None
+        series = series.observed(sample(5.0 * number), now=5.0 * number)
+    assert series.steady is not None
 
-    memory = memory.observed(sample(20.0 + jump), now=20.0)
-    assert (len(memory.samples), memory.steady) == (1, None)
+    series = series.observed(sample(20.0 + jump), now=20.0)
+    assert (len(series.samples), series.steady) == (1, None)
     for number in range(1, 5):
-        memory = memory.observed(sample(20.0 + jump + 5 * number), now=20.0 + 5 * number)
-    steady = memory.steady
+        series = series.observed(sample(20.0 + jump + 5 * number), now=20.0 + 5 * number)
+    steady = series.steady
     assert steady is not None
     assert steady.rate == pytest.approx(100)
 
 
 def test_reports_that_are_seen_late_are_no_jump() -> None:
-    memory = AutoscalerMemory()
+    series = HostSamples()
     for number, late in enumerate((0.0, 9.0, 1.0, 12.0, 0.0)):
-        memory = memory.observed(sample(5.0 * number), now=5.0 * number + late)
+        series = series.observed(sample(5.0 * number), now=5.0 * number + late)
 
-    assert len(memory.samples) > 1
+    assert len(series.samples) > 1
 
 
 def test_time_passes_while_all_that_is_unread_is_held_back() -> None:
     """No micro-batch runs: nothing may be read."""
-    memory = AutoscalerMemory()
+    series = HostSamples()
     for number in range(3):
         held = Sample(
             at=5.0 * number, readers=2, unread=7, admitted=0, positions={SPLIT: 1}, owners={}
         )
-        memory = memory.observed(held, now=5.0 * number)
+        series = series.observed(held, now=5.0 * number)
 
-    assert len(memory.samples) == 3
+    assert len(series.samples) == 3

@@ -1,8 +1,7 @@
 """Micro-batches that last longer than anything that the autoscaler measures by."""
 
-import random
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,116 +11,12 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import (
     AutoscalerMemory,
     BatchTimes,
-    Policy,
     Sample,
-    Verdict,
     decide,
     observe,
 )
+from support.batch_query import SPLITS, Query, policy
 from support.builders import make_report
-
-SPLITS = [("c", "t", number) for number in range(12)]
-
-
-@dataclass
-class Query:
-    """A query without limits: a micro-batch reads everything that there is when it begins.
-
-    Attributes:
-        load: records per second that arrive.
-        capacity: records per second of one reader.
-        policy: with the trigger interval of the query.
-        readers: number of readers that is wanted.
-        adopted: number of readers in the running micro-batch.
-        cost: seconds of a micro-batch that do not depend on its records.
-        noise: by which share that differs from one micro-batch to the next.
-        tick: seconds that pass at a time.
-        spacing: seconds between two reports, at least.
-    """
-
-    load: float
-    capacity: float
-    policy: Policy
-    readers: int
-    adopted: int = 0
-    cost: float = 0.0
-    noise: float = 0.0
-    tick: float = 1.0
-    spacing: float = 0.0
-    now: float = 0.0
-    arrived: float = 0.0
-    read: float = 0.0
-    upto: float = 0.0
-    end: float = 0.0
-    due: float = 0.0
-    begun: float = 0.0
-    pace: BatchTimes = field(default_factory=lambda: BatchTimes(0, 0.0))
-    reported: float = -10.0
-    chance: random.Random = field(default_factory=lambda: random.Random(1))
-    memory: AutoscalerMemory = field(default_factory=AutoscalerMemory)
-    verdicts: list[Verdict] = field(default_factory=list)
-
-    def run(self, seconds: int) -> "Query":
-        """Let time pass.
-
-        The driver reports every 10 s, and when a micro-batch begins or ends.
-        """
-        until = self.now + seconds
-        self.adopted = self.adopted or self.readers
-        while self.now < until:
-            before = self.adopted
-            if is_end := self.now >= self.end and self.read < self.upto:
-                self.read = self.upto
-            if is_begin := self.now >= max(self.end, self.due) and self.arrived > self.read:
-                self._begin()
-            # A new assignment is acknowledged at once.
-            is_urgent = is_begin and self.adopted != before
-            if is_urgent or self.now - self.reported >= (
-                self.spacing if is_end or is_begin else 10
-            ):
-                self._report()
-            self.now = round(self.now + self.tick, 6)
-            self.arrived += self.load * self.tick
-        return self
-
-    def _begin(self) -> None:
-        if self.upto:
-            took = max(self.end, self.due) - self.begun
-            is_late = 0 < 1.1 * self.policy.trigger < took
-            self.pace = BatchTimes(
-                self.pace.batches + 1, self.pace.seconds + took, self.pace.late + is_late * took
-            )
-        self.adopted, self.upto, self.begun = self.readers, self.arrived, self.now
-        work = (self.upto - self.read) / (self.adopted * self.capacity)
-        cost = self.cost * self.chance.uniform(1 - self.noise, 1 + self.noise)
-        self.end = self.now + cost + work
-        self.due = self.now + self.policy.trigger
-
-    def _report(self) -> None:
-        self.reported = self.now
-        sample = Sample(
-            at=self.now,
-            readers=self.adopted,
-            unread=round(self.arrived - self.read),
-            positions=dict.fromkeys(SPLITS, int(self.read / len(SPLITS))),
-            owners={split: number % self.adopted for number, split in enumerate(SPLITS)},
-            pace=self.pace,
-        )
-        self.memory = observe(self.policy, self.memory, sample, now=self.now)
-        self.memory = decide(self.policy, self.memory, wanted=self.readers, now=self.now)
-        assert self.memory.verdict is not None
-        self.verdicts.append(self.memory.verdict)
-        self.readers = self.memory.verdict.readers
-
-
-def policy(trigger: float = 0.0, *, most: int = 12) -> Policy:
-    """Readers share splits, so that all of them have as much to do."""
-    return Policy(
-        min_readers=1,
-        max_readers=most,
-        trigger=trigger,
-        shares_splits=True,
-    )
 
 
 def fixed(cost: float, **changes: Any) -> Query:

@@ -13,7 +13,7 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.conditions import status_of
 from balanced_source_operator.controller.decisions import Decision
 from balanced_source_operator.controller.ended_hosts import has_read_all, is_waited_for, unread
-from balanced_source_operator.controller.hosts import combined, still_silent
+from balanced_source_operator.controller.hosts import combined, reports_of_readers, still_silent
 from support.builders import make_report
 from support.stage import bounded_source
 from support.status_facts import facts
@@ -141,3 +141,27 @@ def test_a_source_reads_although_a_host_that_is_done_adopts_nothing() -> None:
 
     assert conditions(runs, done)[:2] == [("Ready", "Reading"), ("Progressing", "Stable")]
     assert conditions(runs, runs)[:2] == [("Ready", "Adopting"), ("Progressing", "Adopting")]
+
+
+def reading(state: CoordinatorState[Any], *, done: str = "") -> set[str]:
+    """Return the hosts whose load counts."""
+    finished = {done: Decision(state=ApplicationState.FINISHED, is_done=True)} if done else {}
+    return set(reports_of_readers(finished, state))
+
+
+def test_the_load_of_a_source_is_that_of_hosts_that_read() -> None:
+    assert reports_of_readers({}, None) == {}
+    assert reading(state()) == {"0", "1"}
+    assert reading(state(), done="1") == {"0"}, "it reports no lag any more"
+    assert reading(with_host("1", role=HostRole.DRAINING)) == {"0"}, "it was given up"
+    assert reading(with_host("1", report=None)) == {"0", "1"}, "its load is unknown, and not 0"
+    assert reading(replace(state(), parallelism=1)) == {"0"}, "host 1 has no reader"
+    held = make_report(positions={B: 1})
+    assert reading(with_host("1", role=HostRole.LEAVING, report=held)) == {"0", "1"}
+    assert reading(with_host("1", role=HostRole.LEAVING)) == {"0"}, "it has let go of all"
+
+
+def test_a_source_that_no_host_reads_has_the_reports_that_there_are() -> None:
+    left = {name: replace(h, role=HostRole.DRAINING) for name, h in state().hosts.items()}
+
+    assert reading(replace(state(), hosts=left)) == {"0", "1"}

@@ -41,7 +41,7 @@ class Scene:
         self.posted: list[tuple[str, bool]] = []
         self.error: Exception | None = None
         self._position, self._sequence = 0, 0
-        self._report: HostReport | None = None
+        self._reports: dict[str, HostReport | None] = {"0": None}
         api: Any = self
         self.autoscaler = Autoscaler(api, identity(), api, capacity=capacity)
 
@@ -59,7 +59,7 @@ class Scene:
         self._position += rate
         self._sequence += 1
         splits = [("s", str(number)) for number in range(8)]
-        self._report = HostReport(
+        self._reports["0"] = HostReport(
             incarnation=1,
             sequence=self._sequence,
             parallelism=2,
@@ -82,7 +82,7 @@ class Scene:
         asked = {} if bounds is None else {"autoscaling": bounds}
         spec = make_spec(parallelism=parallelism, **asked, **changes)
         desired = Desired(spec=spec, source=self.source or source_of(spec, None))
-        await self.autoscaler.turn(desired, self._report, is_held=is_held)
+        await self.autoscaler.turn(desired, self._reports, is_held=is_held)
         return self.reason
 
     @property
@@ -218,11 +218,47 @@ def test_an_unknown_lag_does_not_count_as_zero() -> None:
         assert scene.posted == [], "a driver has to start first"
         await scene.read(10)
         assert scene.reason == Reason.WITHIN_TARGET
+        await asyncio.sleep(ALIVE - 1)
+        scene.report(lag=None)
+        assert await scene.turn() == Reason.WITHIN_TARGET
         await asyncio.sleep(1)
         scene.report(lag=None)
         assert await scene.turn() == Reason.LAG_UNKNOWN
         assert scene.posted == [("LagUnknown", True)]
         assert scene.scaled == []
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("every", [2, 4, 8, 25])
+def test_a_lag_that_is_unknown_now_and_then_hides_no_backlog(every: int) -> None:
+    """A broker that answers late leaves out the lag of one report."""
+
+    async def play() -> None:
+        scene = Scene()
+        for second in range(60):
+            await asyncio.sleep(1)
+            scene.report(lag=None if second % every == 1 else 20_000 + second * 400)
+            await scene.turn()
+            if scene.scaled:
+                break
+        ((before, after),) = scene.scaled
+        assert before == 2
+        assert after > 2
+        assert scene.posted == [("ScaledUp", False)]
+
+    virtual_time.run(play())
+
+
+def test_calm_time_counts_on_while_the_lag_is_unknown_for_a_moment() -> None:
+    async def play() -> None:
+        scene = Scene()
+        for second in range(700):
+            await asyncio.sleep(1)
+            scene.report(lag=None if second % 60 == 50 else 0, rate=0)
+            await scene.turn(bounds={"minReaders": 1, "maxReaders": 8})
+        assert scene.scaled[:1] == [(2, 1)]
+        assert "LagUnknown" not in dict(scene.posted)
 
     virtual_time.run(play())
 
@@ -327,11 +363,15 @@ def test_reports_of_many_splits_are_sampled_less_often(
         scene.report(lag=0)
         assert await scene.turn() == Reason.MEASURING
         await asyncio.sleep(spacing - 0.5)
-        scene.report(lag=None)
-        assert await scene.turn() == Reason.MEASURING, "this report is not looked at"
+        scene.report(lag=0)
+        await scene.turn()
+        assert len(scene.autoscaler._memory.series["0"].samples) == 1, (
+            "this report is not looked at"
+        )
         await asyncio.sleep(0.5)
-        scene.report(lag=None)
-        assert await scene.turn() == Reason.LAG_UNKNOWN
+        scene.report(lag=0)
+        await scene.turn()
+        assert len(scene.autoscaler._memory.series["0"].samples) == 2
 
     virtual_time.run(play())
 
@@ -346,7 +386,7 @@ def test_what_is_measured_while_a_change_is_refused_counts_when_the_refusal_ends
             await scene.turn()
         assert scene.reason == Reason.SCALING_REFUSED
         memory = scene.autoscaler._memory
-        assert memory.samples[-1].at == pytest.approx(virtual_time.clock())
+        assert memory.newest[-1].at == pytest.approx(virtual_time.clock())
         assert memory.capacity is not None
         assert (memory.moves, memory.attempt) == ((), None), "nothing has changed"
 
@@ -368,11 +408,31 @@ def test_an_operator_begins_with_the_capacity_that_the_one_before_it_has_measure
         verdict = scene.autoscaler.verdict
         assert verdict is not None
         assert (verdict.reason, verdict.capacity) == (Reason.WITHIN_TARGET, 500.0)
-        assert await scene.turn(is_held=True) == ""
+        assert await scene.turn(bounds=None) == ""
         await scene.read(10)
         verdict = scene.autoscaler.verdict
         assert verdict is not None
-        assert verdict.capacity is None, "a pause is a new beginning"
+        assert verdict.capacity is None, "without autoscaling it is forgotten"
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("hours", [1, 5])
+def test_a_resumed_source_gets_the_readers_that_its_backlog_needs_at_once(hours: int) -> None:
+    """What one reader can process was measured before, and a pause does not change it."""
+
+    async def play() -> None:
+        scene = Scene(capacity=500.0)
+        await scene.read(10)
+        for _ in range(60 * hours):
+            assert await scene.turn(is_held=True) == ""
+            await asyncio.sleep(60)
+
+        for second in range(10):
+            await asyncio.sleep(1)
+            scene.report(lag=100_000 + 400 * second, rate=0)
+            await scene.turn(scene.scaled[-1][1] if scene.scaled else 2)
+        assert scene.scaled == [(2, 6)], "before the end of the first micro-batch"
 
     virtual_time.run(play())
 

@@ -175,15 +175,35 @@ def test_a_host_reports_that_its_query_stands_still(monkeypatch: pytest.MonkeyPa
         runtime.close()
 
 
+def pace(watch: PlanningWatch) -> dict[str, float]:
+    """Return what a report tells of micro-batches, without when the newest one has ended."""
+    return {name: n for name, n in watch.metrics().items() if name != "positionsAt"}
+
+
+def test_reports_tell_when_the_micro_batch_ended_that_their_positions_are_of() -> None:
+    clock = Clock()
+    watch = PlanningWatch(clock, wall=lambda: clock() + 5000)
+    watch.called()
+    clock.pass_(3)
+    watch.called()
+    assert watch.metrics() == {}, "nothing was read"
+
+    read(watch, clock, (10, 30.0), (10, 1.5))
+    clock.pass_(60)
+    watch.called()
+
+    assert watch.metrics()["positionsAt"] == 1000 + 3 + 31.5 + 5000
+
+
 def test_reports_tell_micro_batches_and_their_time_without_the_first_one() -> None:
     watch, clock = watched([])
     assert watch.metrics() == {}
     read(watch, clock, (10, 30.0))
-    assert watch.metrics() == {}, "executors start in it"
+    assert pace(watch) == {}, "executors start in it"
 
     read(watch, clock, (10, 1.5), (0, 2.25))
 
-    assert watch.metrics() == {"microBatches": 2, "microBatchSeconds": 3.75}
+    assert pace(watch) == {"microBatches": 2, "microBatchSeconds": 3.75}
 
 
 def test_pauses_without_records_are_no_micro_batches() -> None:
@@ -202,7 +222,7 @@ def test_micro_batches_that_take_longer_than_the_trigger_interval_are_late() -> 
     watch.called()
     read(watch, clock, (10, 30.0), (10, 2.1), (10, 2.5), (10, 4.0))
 
-    assert watch.metrics() == {
+    assert pace(watch) == {
         "microBatches": 3,
         "microBatchSeconds": 8.6,
         "lateMicroBatchSeconds": 6.5,

@@ -35,6 +35,10 @@ LATE_SECONDS: Final = "lateMicroBatchSeconds"
 """Metric: those seconds of micro-batches that took longer than the trigger interval, so that none
 of that time was spent in waiting for the trigger. Absent while the interval is not known."""
 
+POSITIONS_AT: Final = "positionsAt"
+"""Metric: when the micro-batch ended whose end the positions are, in seconds since the epoch. The
+driver looks for new records later, too, and reports later still. Absent before the first one."""
+
 ADMITTED: Final = "admitted"
 """Metric: those of `unread` that an alignment in event time lets be read now. Absent if splits are
 not aligned."""

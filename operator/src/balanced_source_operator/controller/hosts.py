@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from balanced_source.coordinator import CoordinatorState, HostRole, HostState
 from balanced_source.coordinator.phase import acknowledged_epoch
+from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import FIRST_HOST, in_host_order
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Decision
@@ -39,6 +40,32 @@ def combined(decisions: Mapping[str, Decision], state: CoordinatorState[Any] | N
 def hosts_done(decisions: Mapping[str, Decision]) -> frozenset[str]:
     """Return the hosts that have ended with nothing left to read: they report no more."""
     return frozenset(name for name, decision in decisions.items() if decision.is_done)
+
+
+def reports_of_readers(
+    decisions: Mapping[str, Decision], state: CoordinatorState[Any] | None
+) -> dict[str, HostReport | None]:
+    """Return the newest report of each host that reads; None of one that has not reported.
+
+    A host that is done reports no lag any more, and one that was given up, or has no readers,
+    reads nothing: what the others report is all there is.
+    """
+    if state is None:
+        return {}
+    done = hosts_done(decisions)
+    reading = {
+        name: host.report
+        for name, host in state.hosts.items()
+        if host.role is not HostRole.DRAINING
+        and name not in done
+        and (state.subtasks_of(name) if name in state.members else _splits(host.report))
+    }
+    return reading or {name: host.report for name, host in state.hosts.items()}
+
+
+def _splits(report: HostReport | None) -> bool:
+    """Return whether a host has reported splits that it holds."""
+    return report is not None and bool(report.owners)
 
 
 def unfinished_hosts(facts: Facts, state: CoordinatorState[Any]) -> Mapping[str, HostState]:

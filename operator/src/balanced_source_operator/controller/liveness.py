@@ -9,6 +9,7 @@ from balanced_source.api import Json, SplitId
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.documents.report import (
     MILLIS_BEHIND,
+    POSITIONS_AT,
     UNREAD_AT,
     HostReport,
     millis_behind,
@@ -205,7 +206,7 @@ def _metrics(reports: Sequence[HostReport]) -> dict[str, Json]:
     """Numbers are added up; one that a host does not know is left out."""
     names = set.intersection(*(set(report.metrics) for report in reports))
     values = {name: [report.metrics[name] for report in reports] for name in sorted(names)}
-    for no_sum in (MILLIS_BEHIND, UNREAD_AT):
+    for no_sum in (MILLIS_BEHIND, UNREAD_AT, POSITIONS_AT):
         values.pop(no_sum, None)
     return {
         name: sum(found)

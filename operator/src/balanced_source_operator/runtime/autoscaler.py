@@ -1,7 +1,10 @@
 """Lets the autoscaler decide after each report, and changes `parallelism` as it says."""
 
+import math
+import operator
 import time
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from balanced_source.api import Source
@@ -45,6 +48,23 @@ LONGEST_SPACING: Final = 10.0
 """Seconds between two samples, at most."""
 
 
+_Decided = tuple[Policy, int, bool, tuple[str, ...], tuple[Sample, ...]]
+"""What a decision is taken from: see `Autoscaler.turn`."""
+
+
+@dataclass(slots=True)
+class _Look:
+    """What the autoscaler has seen of a host.
+
+    Attributes:
+        seen: incarnation and heartbeat of its newest report.
+        sampled_at: when the newest report came that tells the lag.
+    """
+
+    seen: tuple[int, float] | None = None
+    sampled_at: float = -math.inf
+
+
 class Autoscaler:
     """Of one source.
 
@@ -72,11 +92,9 @@ class Autoscaler:
         self._events = events
         self._memory = AutoscalerMemory()
         self._former_capacity = capacity
-        self._decided_from: tuple[Policy, int, bool, Sample | None] | None = None
-        self._seen: tuple[int, float] | None = None
-        self._since = time.monotonic()
+        self._decided_from: _Decided | None = None
+        self._looks: dict[str, _Look] = {}
         self._is_measurable = True
-        self._sampled_at = -float("inf")
         self._refused: Verdict | None = None
         self._failing_since: float | None = None
         self._rivalry = Rivalry()
@@ -92,30 +110,29 @@ class Autoscaler:
         return replace(verdict, reason=Reason.TWO_AUTOSCALERS, message=message, is_able=False)
 
     async def turn(
-        self, desired: Desired | None, report: HostReport | None, *, is_held: bool
+        self, desired: Desired | None, reports: Mapping[str, HostReport | None], *, is_held: bool
     ) -> None:
         """Decide if there is something new, and do it.
 
         Args:
             desired: the spec in effect.
-            report: the newest one; with several hosts, of all of them.
+            reports: the newest one of each host that reads, see `reports_of_readers`.
             is_held: whether nothing may change, or nothing is left to read.
 
         Raises:
             KubernetesError: the API server does not answer.
         """
         policy = policy_of(desired.spec) if desired is not None else None
-        # What was measured before a pause says nothing about the time after it.
         if policy is None or desired is None or is_held:
-            self._forget()
+            self._forget(keeps_capacity=policy is not None)
             return
         wanted, now = desired.spec.parallelism, time.monotonic()
         self._begin(now)
         was_fight = self._is_fight
         self._is_fight = self._rivalry.is_fight(policy, now)
-        memory = self._observed(policy, desired.source, report, now)
-        newest = memory.samples[-1] if memory.samples else None
-        decided_from = (policy, wanted, self._is_measurable, newest)
+        memory = self._observed(policy, desired.source, reports, now)
+        newest = memory.newest
+        decided_from = (policy, wanted, self._is_measurable, memory.silent, newest)
         if self._is_decided(decided_from):
             self._memory = replace(memory, verdict=self._memory.verdict)
             return
@@ -124,7 +141,7 @@ class Autoscaler:
         if policy.is_manual:
             verdict = _undecided(wanted, Reason.REBALANCE_MANUAL, words.manual(wanted))
             after = replace(after, verdict=verdict)
-        elif newest is None and after.verdict is not None and after.verdict.readers == wanted:
+        elif not newest and after.verdict is not None and after.verdict.readers == wanted:
             unknown = (
                 (Reason.LAG_UNKNOWN, words.unknown(wanted))
                 if self._is_measurable
@@ -146,10 +163,16 @@ class Autoscaler:
         elif not was_fight and (fight := self.verdict) is not None:
             await self._events.post(fight.reason, fight.message, warning=True)
 
-    def _forget(self) -> None:
-        self._memory, self._rivalry = AutoscalerMemory(), Rivalry()
-        self._decided_from, self._refused, self._seen = None, None, None
-        self._failing_since = None
+    def _forget(self, *, keeps_capacity: bool) -> None:
+        """Forget the load, and all that follows from it.
+
+        A pause changes the load and the backlog, but not what one reader can process. A resumed
+        source has a backlog, and needs the right number of readers at once.
+        """
+        capacity = self._memory.capacity if keeps_capacity else None
+        self._memory, self._rivalry = AutoscalerMemory(capacity=capacity), Rivalry()
+        self._decided_from, self._refused, self._failing_since = None, None, None
+        self._looks = {}
 
     def _begin(self, now: float) -> None:
         """Begin with the capacity that the operator before this one has measured, once."""
@@ -158,38 +181,66 @@ class Autoscaler:
             capacity = Capacity(rate=rate, at=now, is_measured=True, proven_at=now)
             self._memory = replace(self._memory, capacity=capacity)
 
-    def _is_decided(self, decided_from: tuple[Policy, int, bool, Sample | None]) -> bool:
+    def _is_decided(self, decided_from: _Decided) -> bool:
         """Whether the newest decision was taken from the same things.
 
         Samples are large: compared by identity.
         """
         known = self._decided_from
-        return known is not None and known[:3] == decided_from[:3] and known[3] is decided_from[3]
+        if known is None or known[:-1] != decided_from[:-1]:
+            return False
+        before, after = known[-1], decided_from[-1]
+        return len(before) == len(after) and all(map(operator.is_, before, after))
 
     def _observed(
-        self, policy: Policy, source: Source[Any, Any], report: HostReport | None, now: float
+        self,
+        policy: Policy,
+        source: Source[Any, Any],
+        reports: Mapping[str, HostReport | None],
+        now: float,
     ) -> AutoscalerMemory:
-        """Return the memory with the newest report.
+        """Return the memory with the newest reports.
 
-        Without what was measured before if the driver is silent.
+        Without what was measured before of hosts whose lag is unknown for longer than a driver may
+        be silent. A shorter gap is bridged: a broker that answers late now and then must not make
+        the operator forget all that it has measured.
         """
-        key = (report.incarnation, report.heartbeat) if report is not None else None
-        if report is None or key == self._seen:
-            # A lag that was measured long ago must not add readers now.
-            is_silent = report is None or now - self._since >= ALIVE
-            return _without_samples(self._memory) if is_silent else self._memory
-        self._seen, self._since = key, now
-        if now - self._sampled_at < _spacing(report):
-            return self._memory
-        self._sampled_at = now
+        memory, spacing = self._memory, _spacing(reports)
+        self._looks = {name: self._looks.get(name, _Look()) for name in reports}
+        for name, report in reports.items():
+            if report is not None:
+                memory = self._looked(policy, source, memory, name, report, now=now, space=spacing)
+        # A lag that was measured long ago must not add readers now.
+        heard = {n for n, look in self._looks.items() if now - look.sampled_at < ALIVE}
+        if not self._is_measurable or not heard:
+            return _without_samples(memory)
+        silent = tuple(name for name in reports if name not in heard)
+        return memory.heard_from(heard, silent=silent, share=_share(reports, heard))
+
+    def _looked(
+        self,
+        policy: Policy,
+        source: Source[Any, Any],
+        memory: AutoscalerMemory,
+        host: str,
+        report: HostReport,
+        *,
+        now: float,
+        space: float,
+    ) -> AutoscalerMemory:
+        """Return the memory with the newest report of a host."""
+        look, key = self._looks[host], (report.incarnation, report.heartbeat)
+        if key == look.seen or now - look.sampled_at < space:
+            look.seen = key
+            return memory
+        look.seen = key
         self._is_measurable = _counts_unread(source, report)
         lost = _lost_records(source, report)
         sample = Sample.of(report, lost=lost) if self._is_measurable else None
-        return (
-            observe(policy, self._memory, sample, now=now)
-            if sample is not None
-            else _without_samples(self._memory)
-        )
+        if sample is None:
+            return memory
+        look.sampled_at = now
+        return observe(policy, memory, sample, now=now, host=host)
 
     async def _carry_out(self, memory: AutoscalerMemory, wanted: int) -> None:
         """Change the number of readers.
@@ -262,12 +313,24 @@ def is_read(coordination: Coordination, decision: Decision) -> bool:
 
 def _without_samples(memory: AutoscalerMemory) -> AutoscalerMemory:
     """Return the memory without what can no longer be compared with a later report."""
-    return replace(memory, samples=(), needs=(), calm_since=None)
+    return replace(memory, series={}, silent=(), share=1.0, needs=(), calm_since=None)
 
 
-def _spacing(report: HostReport) -> float:
+def _spacing(reports: Mapping[str, HostReport | None]) -> float:
     """Return the seconds between two samples: comparing those of many splits takes time."""
-    return min(LONGEST_SPACING, len(report.positions) / SPLITS_PER_SECOND)
+    splits = sum(len(report.positions) for report in reports.values() if report is not None)
+    return min(LONGEST_SPACING, splits / SPLITS_PER_SECOND)
+
+
+def _share(reports: Mapping[str, HostReport | None], heard: Collection[str]) -> float:
+    """Return the share of all splits that the hosts which are heard have.
+
+    A host that has never reported counts as one with as many splits as another.
+    """
+    known = {name: len(report.owners) for name, report in reports.items() if report is not None}
+    if len(known) < len(reports) or not sum(known.values()):
+        return len(heard) / len(reports)
+    return (sum(known[name] for name in heard) or 1) / sum(known.values())
 
 
 def _counts_unread(source: Source[Any, Any], report: HostReport) -> bool:

@@ -28,6 +28,7 @@ from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import (
     combined,
     hosts_done,
+    reports_of_readers,
     still_silent,
     without_driver,
 )
@@ -297,7 +298,10 @@ class SourceRuntime:
         elif self._desired is not None and not self._desired.is_recalled:
             self._trials.tell(self._desired)
         is_held = is_stopped or is_paused(body) or is_read(self._coordination, self._decision)
-        await self._autoscaler.turn(self._desired, self._coordination.report, is_held=is_held)
+        coordinator = self._coordination.coordinator
+        state = coordinator.state if coordinator is not None else None
+        reports = reports_of_readers(self._decisions, state)
+        await self._autoscaler.turn(self._desired, reports, is_held=is_held)
 
     async def _run_applications(self) -> Decisions:
         if self._desired is None or self._desired.is_recalled:

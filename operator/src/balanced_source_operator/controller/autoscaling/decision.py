@@ -5,9 +5,9 @@ from typing import Final
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
-from balanced_source_operator.controller.autoscaling.learning import COUNTED
+from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
+from balanced_source_operator.controller.autoscaling.learning import COUNTED, is_limited
 from balanced_source_operator.controller.autoscaling.memory import (
-    ARRIVAL,
     EXPIRES,
     AutoscalerMemory,
     Ceiling,
@@ -104,7 +104,7 @@ class _Situation:
         if attempt is None or not self.memory.is_awaiting(self.wanted):
             return False
         # Where owners change all the time, it is never known.
-        age = self.memory.samples[-1].at - attempt.at
+        age = self.now - attempt.at
         is_open = self.adopted < self.wanted or age < PENDING
         return is_open and self.load.arrival <= GROWN * max(attempt.arrival, COUNTED / ARRIVAL)
 
@@ -148,7 +148,7 @@ class _Situation:
             arrival=self.load.arrival,
             unread=self.load.unread,
             pause=recent.pause,
-            at=self.memory.samples[-1].at,
+            at=self.now,
         )
 
 
@@ -196,13 +196,26 @@ def weigh(policy: Policy, memory: AutoscalerMemory, *, wanted: int, now: float) 
         memory=memory,
         load=load,
         wanted=wanted,
-        adopted=memory.samples[-1].readers,
+        adopted=memory.adopted,
         now=now,
     )
-    return _weighed(situation)
+    after = _weighed(situation)
+    return _without_hosts(after, situation) if memory.silent else after
+
+
+def _without_hosts(after: AutoscalerMemory, it: _Situation) -> AutoscalerMemory:
+    """Some hosts do not report: what they have to do is unknown, so no reader is taken away."""
+    if after.verdict is not None and after.verdict.readers > it.wanted:
+        return after
+    before = it.memory.disturbed(it.now)
+    message = words.silent(it.memory.silent, it.wanted)
+    return _verdict(it, before, it.wanted, Reason.LAG_UNKNOWN, message, is_able=False)
 
 
 def _weighed(it: _Situation) -> AutoscalerMemory:
+    recent = it.memory.recent_reading
+    if recent is not None and it.load.has_backlog and is_limited(it.policy, recent):
+        return _held_by_limit(it)
     need = needed(it.policy, it.load, it.capacity)
     if it.is_short() and (need is None or need > it.wanted):
         return _more(it, need)
@@ -223,6 +236,14 @@ def _weighed(it: _Situation) -> AutoscalerMemory:
     if it.load.is_held_back and (fewest >= it.wanted or not it.is_measured):
         return _held_back(it, memory)
     return _fewer(it, memory)
+
+
+def _held_by_limit(it: _Situation) -> AutoscalerMemory:
+    """Each micro-batch reads as much as a limit allows, so another number of readers is no help."""
+    memory, is_late = it.memory.disturbed(it.now), it.load.behind > it.policy.max_lag
+    reason = Reason.DOWNSTREAM_LIMIT if is_late else Reason.CATCHING_UP
+    message = words.limited(it.load, it.wanted)
+    return _verdict(it, memory, it.wanted, reason, message, is_able=not is_late)
 
 
 def _held_back(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:

@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.autoscaling.host_samples import RECENT
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
-    RECENT,
+    HOUR,
     AutoscalerMemory,
     Capacity,
     Ceiling,
@@ -45,6 +47,15 @@ BUSY: Final = 0.35
 """Share of the time that micro-batches take which do not wait for the trigger, from which readers
 count as busy."""
 
+SETTLED: Final = 90.0
+"""Seconds after which splits that an increase has moved stay where they are."""
+
+IN_TIME: Final = 0.1
+"""Share of the time in late micro-batches, below which readers wait for the trigger."""
+
+LONGEST_WAIT: Final = 1.1
+"""Mean time of micro-batches that wait for the trigger, as a multiple of its interval."""
+
 COUNTED: Final = 30
 """Records from which a rate is more than chance."""
 
@@ -54,14 +65,14 @@ they no longer do."""
 
 
 def observe(
-    policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float
+    policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float, host: str = FIRST_HOST
 ) -> AutoscalerMemory:
-    """Return the memory with a further sample and what it teaches."""
-    after = memory.observed(sample, now=now)
+    """Return the memory with a further sample of a host and what it teaches."""
+    after = memory.observed(sample, now=now, host=host)
     if after is memory:
         return memory
     steady = after.steady
-    after = _risen(_judged(policy, after, steady, now), steady)
+    after = _risen(_judged(policy, _awaited(after, now), steady, now), steady)
     saturated = _saturated(policy, after, steady)
     # While a fixed cost is the limit, much is unread whatever readers can do.
     is_usual = after.ceiling is not None and after.ceiling.keeps_up
@@ -77,8 +88,19 @@ def _saturated(
     policy: Policy, memory: AutoscalerMemory, steady: Interval | None
 ) -> Interval | None:
     """Return the longest time up to now that shows what readers can do."""
-    found = (steady, memory.recent_reading)
+    found = (steady, memory.recent_reading, _of_average(memory, steady))
     return next((i for i in found if i is not None and _is_telling(policy, memory, i)), None)
+
+
+def _of_average(memory: AutoscalerMemory, steady: Interval | None) -> Interval | None:
+    """Return what the average reader did, where splits move too often to say it of the busiest one.
+
+    A reader can do at least that much. Only while nothing better is known.
+    """
+    others, known = memory.of_as_many, memory.capacity
+    if others is None or steady is not None or (known is not None and known.is_measured):
+        return None
+    return replace(others, is_steady=True, busiest=others.rate / others.readers)
 
 
 def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
@@ -87,10 +109,23 @@ def _is_telling(policy: Policy, memory: AutoscalerMemory, interval: Interval) ->
     They did if a large share of the time is that of micro-batches which took longer than the
     trigger interval, so that the next one began at once; or if a backlog grew or was worked off.
     """
+    if is_limited(policy, interval):
+        return False
     if interval.is_steady and _is_busy(interval):
         return True
     is_backlog = interval.is_saturated(policy.normal_wait) and interval.is_changing
     return is_backlog or _is_proof(policy, memory, interval)
+
+
+def is_limited(policy: Policy, interval: Interval) -> bool:
+    """Whether readers wait for the trigger although more is unread than they normally leave.
+
+    Then a limit of each micro-batch is why it is unread, and not what readers can do.
+    """
+    if interval.late is None or interval.pause is None:
+        return False
+    is_waiting = interval.late < IN_TIME and interval.pause <= LONGEST_WAIT * policy.trigger
+    return is_waiting and interval.is_saturated(policy.normal_wait)
 
 
 def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> bool:
@@ -104,7 +139,7 @@ def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> b
 
 
 def _is_busy(interval: Interval) -> bool:
-    return interval.late >= BUSY and interval.rate * interval.seconds >= COUNTED
+    return (interval.late or 0) >= BUSY and interval.rate * interval.seconds >= COUNTED
 
 
 def _confirmed(
@@ -130,25 +165,43 @@ def _per_reader(policy: Policy, interval: Interval) -> float:
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
 
 
+def _awaited(memory: AutoscalerMemory, now: float) -> AutoscalerMemory:
+    """Note when an increase takes effect, and forget one of which nothing was seen for long."""
+    attempt = memory.attempt
+    if attempt is None or memory.adopted <= attempt.readers:
+        return memory
+    since = now if attempt.adopted_at is None else attempt.adopted_at
+    is_old = now - since >= HOUR
+    return replace(memory, attempt=None if is_old else replace(attempt, adopted_at=since))
+
+
 def _judged(
     policy: Policy, memory: AutoscalerMemory, steady: Interval | None, now: float
 ) -> AutoscalerMemory:
     """Say whether the newest increase has helped, once there is enough to say it."""
     attempt = memory.attempt
-    if attempt is None or steady is None or steady.readers <= attempt.readers:
+    if attempt is None:
         return memory
-    # Judged only over a longer time: the first micro-batches after a rescale start workers.
-    if steady.seconds < 2 * RECENT:
+    # Judged only over a longer time: the first micro-batches after a rescale start workers. Where
+    # splits move all the time, it is that of as many readers, whatever they own.
+    if steady is None or steady.seconds < 2 * RECENT:
+        others = memory.of_as_many
+        is_open = others is None or others.seconds < 2 * RECENT or _may_settle(attempt, now)
+        steady = None if others is None or is_open else replace(others, is_steady=True)
+    if steady is None or steady.readers <= attempt.readers:
         return memory
-    memory = replace(memory, attempt=None)
-    if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
-        return replace(memory, ceiling=None)
+    memory, known = replace(memory, attempt=None), memory.capacity
     if _has_helped(policy, attempt, steady):
+        proven = known.proven(now) if known is not None else None
+        return replace(memory, ceiling=None, capacity=proven)
+    if is_limited(policy, steady):
+        return memory
+    if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
         return replace(memory, ceiling=None)
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
         return memory
-    seconds = memory.ends[-1].at - attempt.at
+    seconds = now - attempt.at
     if steady.available - attempt.unread > CHANGE * steady.rate * seconds:
         pause = BLOCKED if memory.ceiling is None else EXPIRES
         found = Ceiling(readers=steady.readers, rate=steady.rate, retry_at=now + pause)
@@ -156,8 +209,12 @@ def _judged(
     # What arrives is read, before as well as after: what seemed to be the capacity is less.
     unread = max(steady.available, attempt.unread)
     found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
-    known = memory.capacity
     return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
+
+
+def _may_settle(attempt: Increase, now: float) -> bool:
+    """Whether it is too early to say that splits continue to move."""
+    return attempt.adopted_at is None or now - attempt.adopted_at < SETTLED
 
 
 def _has_helped(policy: Policy, attempt: Increase, steady: Interval) -> bool:

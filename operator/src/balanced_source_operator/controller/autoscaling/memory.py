@@ -4,30 +4,15 @@ Not stored, except for the capacity that the status shows: a restarted operator 
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import takewhile
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
 
+from balanced_source.documents.storage import FIRST_HOST
+from balanced_source_operator.controller.autoscaling.host_samples import HostSamples, together
 from balanced_source_operator.controller.autoscaling.policy import Policy
-from balanced_source_operator.controller.autoscaling.samples import Interval, Sample, between
+from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
-
-WINDOW: Final = 30.0
-"""Seconds over which capacity and skew are measured."""
-
-RECENT: Final = 10.0
-"""Seconds over which readers are measured, at least: a few micro-batches."""
-
-ARRIVAL: Final = 5.0
-"""Seconds over which the arrival rate is measured, at least.
-
-Ends of splits do not depend on micro-batches.
-"""
-
-JUMP: Final = 20.0
-"""Seconds by which a driver's clock may move against the operator's: a report is up to ten seconds
-old when it is seen, and so is what it says."""
 
 EXPIRES: Final = 6 * 3600.0
 """Seconds after which a measured capacity is only a lower bound: a sink may have become faster
@@ -52,8 +37,8 @@ class Capacity:
         at: when it was last confirmed.
         is_measured: whether readers had work all the time then; otherwise it is a lower bound.
         most: largest rate at which a reader was seen.
-        proven_at: when a backlog has shown it; never if micro-batches that followed one another at
-            once have: their commit may have taken the time.
+        proven_at: when a backlog has shown it, or an increase that has helped; never if only
+            micro-batches that followed one another at once have: a commit may have taken the time.
     """
 
     rate: float
@@ -79,6 +64,10 @@ class Capacity:
         most = max(self.most, rate)
         return replace(self, rate=max(self.rate, rate), is_measured=is_measured, most=most)
 
+    def proven(self, at: float) -> "Capacity":
+        """Return the capacity after an increase has helped: readers were the limit before it."""
+        return replace(self, proven_at=at) if self.is_measured else self
+
     def refuted(self) -> "Capacity":
         """Return the capacity after more readers have shown that it is more than was measured.
 
@@ -99,7 +88,8 @@ class Increase:
         arrival: records per second that arrived when it was decided.
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
-        at: when that was, by the driver's clock.
+        at: when that was.
+        adopted_at: when some of the readers that were added were seen first; None before.
     """
 
     readers: int
@@ -108,6 +98,7 @@ class Increase:
     unread: int
     pause: float | None
     at: float
+    adopted_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,10 +128,9 @@ class AutoscalerMemory:
     """See the module.
 
     Attributes:
-        samples: the newest and some of the last `WINDOW` seconds, oldest first.
-        ends: those of `samples`, and some before them, that came first after the end of a
-            micro-batch, oldest first.
-        ahead: seconds by which the driver's clock was ahead of the operator's at the first of them.
+        series: samples of each host that reports.
+        silent: hosts that have splits, and do not report.
+        share: of all splits that the hosts in `series` have, 0 to 1.
         capacity: of one reader; None while unknown.
         needs: time → number of readers that the load needed, of the scale-down delay; only those
             that no later one exceeds, so that the first is the maximum.
@@ -155,9 +145,9 @@ class AutoscalerMemory:
         verdict: the newest decision.
     """
 
-    samples: tuple[Sample, ...] = ()
-    ends: tuple[Sample, ...] = ()
-    ahead: float = 0.0
+    series: Mapping[str, HostSamples] = field(default_factory=dict)
+    silent: tuple[str, ...] = ()
+    share: float = 1.0
     capacity: Capacity | None = None
     needs: tuple[tuple[float, int], ...] = ()
     calm_since: float | None = None
@@ -167,68 +157,91 @@ class AutoscalerMemory:
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
-    def observed(self, sample: Sample, *, now: float) -> "AutoscalerMemory":
+    def observed(self, sample: Sample, *, now: float, host: str = FIRST_HOST) -> "AutoscalerMemory":
         """Return the memory with a further sample. One that says nothing new changes nothing.
 
         Args:
             sample: the newest one.
             now: seconds, by the operator's clock.
+            host: whose sample it is.
         """
-        newest, ahead = self.samples[-1] if self.samples else None, sample.at - now
-        if newest is not None and sample.at == newest.at:
-            return self
-        # Another attempt or other splits: rates across that would compare different things. So
-        # would those over a time that a clock has left out, or has passed twice.
-        is_jump = abs(ahead - self.ahead) > JUMP
-        if newest is None or is_jump or not sample.continues(newest):
-            return replace(self, samples=(sample,), ends=(), ahead=ahead)
-        if sample.is_repeated(newest):
-            return self
-        has_ended = sample.is_of_another_micro_batch(newest)
-        sample = replace(sample, ended=newest.ended + has_ended)
-        samples = tuple(_thinned((*self.samples, sample)))
-        if not has_ended:
-            return replace(self, samples=samples)
-        return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, sample))))
+        before = self.series.get(host, HostSamples())
+        after = before.observed(sample, now=now)
+        return self if after is before else replace(self, series={**self.series, host: after})
+
+    def heard_from(self, hosts: Collection[str], *, silent: tuple[str, ...], share: float) -> Self:
+        """Return the memory without what other hosts than these have told.
+
+        Args:
+            hosts: that report.
+            silent: hosts that have splits, and do not report.
+            share: of all splits that `hosts` have.
+        """
+        series = {host: found for host, found in self.series.items() if host in hosts}
+        return replace(self, series=series, silent=silent, share=share)
+
+    @property
+    def newest(self) -> tuple[Sample, ...]:
+        """The newest sample of each host."""
+        return tuple(series.samples[-1] for series in self.series.values())
+
+    @property
+    def adopted(self) -> int:
+        """Number of readers that read now: while hosts differ, the fewest that any of them knows.
+
+        Raises:
+            ValueError: there is no sample.
+        """
+        return min(sample.readers for sample in self.newest)
 
     @property
     def reading(self) -> Interval | None:
         """The longest time for which it is known what was read; None while it is too short."""
-        return _between(self.ends[0], self.ends[-1], RECENT) if self.ends else None
+        return self._together(series.reading for series in self._active)
 
     @property
     def steady(self) -> Interval | None:
         """The longest of these times in which owners were the same; None while it is too short."""
-        alike = list(takewhile(lambda s: s.is_of_same_readers(self.ends[-1]), reversed(self.ends)))
-        return _between(alike[-1], self.ends[-1], RECENT) if alike else None
+        return self._together(series.steady for series in self._active)
+
+    @property
+    def of_as_many(self) -> Interval | None:
+        """The longest of these times with as many readers as now, see `HostSamples`."""
+        return self._together(series.of_as_many for series in self._active)
 
     @property
     def recent_reading(self) -> Interval | None:
         """The newest time for which it is known what was read; None while it is too short."""
-        return _newest(self.ends, RECENT)
+        return self._together(series.recent_reading for series in self._active)
 
     @property
     def since_end(self) -> Interval | None:
         """The time since the end of the newest micro-batch; None while it is too short."""
-        return _between(self.ends[-1], self.samples[-1], ARRIVAL) if self.ends else None
+        return self._together(series.since_end for series in self._active)
 
     def batch(self, seconds: float) -> float:
-        """Return how long a micro-batch lasted in the last so many seconds up to an end."""
-        newest = self.ends[-1]
-        ended = [newest.ended - s.ended for s in self.ends if newest.at - s.at <= seconds]
-        return seconds / max(1, *ended)
+        """Return how long a micro-batch lasted in the last so many seconds up to an end.
+
+        That of the host where they last longest.
+        """
+        return max(series.batch(seconds) for series in self._active if series.ends)
+
+    @property
+    def _active(self) -> list[HostSamples]:
+        """The series of hosts that read."""
+        found = list(self.series.values())
+        return found if len(found) == 1 else [s for s in found if not s.is_idle]
+
+    def _together(self, intervals: Iterable[Interval | None]) -> Interval | None:
+        return together(intervals, self.share)
 
     def is_awaiting(self, readers: int) -> bool:
         """Whether so many readers are more than before an increase that is not judged yet."""
         return self.attempt is not None and readers > self.attempt.readers
 
     def recent(self, least: float) -> Interval | None:
-        """Return the shortest time up to now that has at least so many seconds.
-
-        It tells what has arrived. What was read in it is unknown: it may begin and end within a
-        micro-batch, and positions move when one ends. None if there is none.
-        """
-        return _newest(self.samples, least)
+        """Return what has arrived in the newest time of so many seconds, see `HostSamples`."""
+        return self._together(series.recent(least) for series in self.series.values())
 
     def noting(self, now: float, needed: int, *, delay: float) -> "AutoscalerMemory":
         """Return the memory with the number of readers that is needed now."""
@@ -257,29 +270,3 @@ class AutoscalerMemory:
         reversals = sum(before[1] != after[1] and after[0] > now - HOUR for before, after in pairs)
         # Two: fewer readers now, and the increase that may have to follow.
         return reversals + 2 <= REVERSALS
-
-
-def _newest(samples: tuple[Sample, ...], least: float) -> Interval | None:
-    """Return the shortest time up to the last sample that has at least so many seconds."""
-    found = (i for s in reversed(samples) if (i := _between(s, samples[-1], least)) is not None)
-    return next(found, None)
-
-
-def _between(before: Sample, after: Sample, least: float) -> Interval | None:
-    return between(before, after) if after.at - before.at >= least else None
-
-
-def _thinned(samples: tuple[Sample, ...]) -> Iterator[Sample]:
-    """Drop samples that the window does not need: a report of many splits is large."""
-    newest = samples[-1]
-    for number, sample in enumerate(samples[:-1]):
-        follower = samples[number + 1]
-        is_before_window = newest.at - follower.at >= WINDOW
-        is_dense = (
-            number > 0
-            and follower.at - samples[number - 1].at < RECENT / 2
-            and follower is not newest
-        )
-        if not (is_before_window or is_dense):
-            yield sample
-    yield newest

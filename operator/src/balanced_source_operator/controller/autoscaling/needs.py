@@ -4,12 +4,9 @@ import math
 from dataclasses import dataclass, replace
 
 from balanced_source.names import split_name
+from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL, WINDOW
 from balanced_source_operator.controller.autoscaling.learning import COUNTED, EVEN
-from balanced_source_operator.controller.autoscaling.memory import (
-    ARRIVAL,
-    WINDOW,
-    AutoscalerMemory,
-)
+from balanced_source_operator.controller.autoscaling.memory import AutoscalerMemory
 from balanced_source_operator.controller.autoscaling.policy import Policy
 
 
@@ -76,8 +73,10 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
     # Few records come by chance: a longer time tells more.
     if recent.arrival * recent.seconds < COUNTED:
         recent = memory.recent(WINDOW) or recent
-    # Nothing was read yet, or nothing arrives: then no split stands out.
+    # Nothing was read yet, or nothing arrives: then no split stands out. Of several hosts, the end
+    # of one's micro-batch comes before those of the others.
     reading = memory.reading or recent
+    is_share_known = reading is not recent or len(memory.series) == 1
     # While a load falls, what is unread came faster than what arrives now.
     since = memory.since_end or recent
     arrived = max(recent.arrival, reading.arrival, since.arrival)
@@ -93,7 +92,7 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
         is_held_back=recent.unread - recent.available > normal,
         has_backlog=excess > 0,
         splits=recent.splits,
-        hottest=reading.hottest / reading.rate if reading.rate else 0.0,
+        hottest=reading.hottest / reading.rate if reading.rate and is_share_known else 0.0,
         hottest_split=split_name(reading.hottest_split),
         is_countable=not policy.follows_load,
         is_shared=policy.shares_splits,

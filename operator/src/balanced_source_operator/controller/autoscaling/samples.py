@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from balanced_source.api import SplitId
@@ -12,6 +12,7 @@ from balanced_source.documents.report import (
     LATE_SECONDS,
     MICRO_BATCH_SECONDS,
     MICRO_BATCHES,
+    POSITIONS_AT,
     UNREAD,
     UNREAD_AT,
     HostReport,
@@ -25,6 +26,9 @@ OLDEST_LOOK: Final = 60.0
 CHANGE: Final = 0.1
 """Share of what was read by which a backlog must change to show what readers can do."""
 
+COMMON: Final = 0.75
+"""Share of all splits that two samples must have in common to be compared."""
+
 SWING: Final = 0.5
 """Share by which a backlog swings whatever readers can do: no micro-batch lasts as long as the one
 before."""
@@ -36,12 +40,13 @@ class BatchTimes(NamedTuple):
     Attributes:
         batches: their number.
         seconds: from the begin of each of them until Spark asked for the next one.
-        late: those of micro-batches that took longer than the trigger interval.
+        late: those of micro-batches that took longer than the trigger interval; None if that is not
+            known.
     """
 
     batches: int
     seconds: float
-    late: float = 0.0
+    late: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +67,8 @@ class Sample:
             it is unknown whether there are any.
         ended: micro-batches that have ended up to then, of those that were seen.
         pace: all micro-batches since the driver has started; None if the driver does not say.
+        positions_at: when the micro-batch ended whose end the positions are; None if the driver
+            does not say.
     """
 
     at: float
@@ -75,6 +82,7 @@ class Sample:
     lost: int | None = 0
     ended: int = 0
     pace: BatchTimes | None = None
+    positions_at: float | None = None
 
     @classmethod
     def of(cls, report: HostReport, *, lost: int | None = 0) -> Self | None:
@@ -101,6 +109,7 @@ class Sample:
             busy=busy_time(report.metrics),
             lost=lost,
             pace=_pace(report.metrics),
+            positions_at=_seconds(report.metrics, POSITIONS_AT),
         )
 
     @property
@@ -124,25 +133,71 @@ class Sample:
 
         Positions move with the end of a micro-batch, and owners change there.
         """
-        return self.positions != before.positions or self.owners != before.owners
+        if self.has_splits_of(before):
+            return self.positions != before.positions or self.owners != before.owners
+        common = self.positions.keys() & before.positions.keys()
+        return any(self.positions[s] != before.positions[s] for s in common)
+
+    def has_splits_of(self, other: "Sample") -> bool:
+        """Whether another sample has the same splits."""
+        return self.positions.keys() == other.positions.keys()
+
+    def at_end(self, before: "Sample") -> "Sample":
+        """Return the sample as it would have been when its micro-batch ended.
+
+        The driver looks up to ten seconds later, and the operator takes few samples of many splits:
+        a rate over a time that begins or ends there would be that of another time.
+
+        Args:
+            before: the sample before it, of an earlier micro-batch.
+        """
+        at = self.positions_at
+        if at is None or not before.at < at < self.at:
+            return self
+        # Of splits that have come, what was unread before has not arrived since.
+        is_known = self.has_splits_of(before)
+        arrived = max(0, self.total_end - before.total_end) if is_known else 0
+        later = round(arrived * (self.at - at) / (self.at - before.at))
+        return replace(self, at=at, unread=max(0, self.unread - later))
+
+    @property
+    def total_end(self) -> int:
+        """Sum of the ends of all splits."""
+        return sum(self.positions.values()) + self.unread
 
     def is_of_same_readers(self, other: "Sample") -> bool:
         """Whether splits had the same owners at another sample, of as many readers."""
         return self.readers == other.readers and self.owners == other.owners
 
+    def is_like(self, other: "Sample") -> bool:
+        """Whether the splits of both samples had the same owners, of as many readers."""
+        return self.readers == other.readers and all(
+            other.owners.get(split_id, owner) == owner for split_id, owner in self.owners.items()
+        )
+
+    def is_comparable(self, other: "Sample") -> bool:
+        """Whether most splits are those of another sample.
+
+        What the others have read is unknown: where these are many, readers would look too slow.
+        """
+        if self.has_splits_of(other):
+            return True
+        common = self.positions.keys() & other.positions.keys()
+        return len(common) >= COMMON * max(len(self.positions), len(other.positions))
+
     def continues(self, before: "Sample") -> bool:
         """Whether the time since an earlier sample can be measured.
 
-        Same driver attempt, same splits, no way back, and no jump over records that were gone:
-        what takes no time says nothing of how fast readers are.
+        Same driver attempt, most splits the same, no way back, and no jump over records that were
+        gone: what takes no time says nothing of how fast readers are.
         """
         return (
             self.incarnation == before.incarnation
             and self.lost is not None
             and self.lost == before.lost
             and self.at > before.at
-            and self.positions.keys() == before.positions.keys()
-            and all(position >= before.positions[s] for s, position in self.positions.items())
+            and self.is_comparable(before)
+            and all(p >= before.positions.get(s, p) for s, p in self.positions.items())
         )
 
 
@@ -168,7 +223,7 @@ class Interval:
         pause: seconds from the begin of a micro-batch until Spark asked for the next one, on
             average. None while unknown.
         late: share of the time, 0 to 1, in which micro-batches ran that took longer than the
-            trigger interval.
+            trigger interval. None while unknown.
     """
 
     seconds: float
@@ -185,7 +240,7 @@ class Interval:
     is_steady: bool
     in_source: float | None = None
     pause: float | None = None
-    late: float = 0.0
+    late: float | None = None
 
     def is_saturated(self, wait: float) -> bool:
         """Whether readers had work all the time.
@@ -218,27 +273,29 @@ class Interval:
 def between(before: Sample, after: Sample) -> Interval:
     """Return what happened between two samples of which the second continues the first."""
     seconds = after.at - before.at
-    read = {s: position - before.positions[s] for s, position in after.positions.items()}
+    earlier = before.positions
+    read = {s: p - earlier[s] for s, p in after.positions.items() if s in earlier}
     per_reader = Counter[int]()
     for split_id, records in read.items():
         per_reader[after.owners.get(split_id, -1)] += records
     hottest = max(read, key=lambda s: (read[s], s), default=())
     total = sum(read.values())
+    # Retention takes unread records away, which must not look as if fewer than none had arrived.
+    arrived = max(0, total + after.unread - before.unread)
     return Interval(
         seconds=seconds,
         readers=after.readers,
-        splits=len(read),
+        splits=len(after.positions),
         rate=total / seconds,
-        # Retention takes unread records away, which must not look as if fewer than none had
-        # arrived.
-        arrival=max(0, total + after.unread - before.unread) / seconds,
+        # What splits that have come had unread before has not arrived in this time.
+        arrival=(arrived if after.has_splits_of(before) else min(arrived, total)) / seconds,
         available_before=before.available,
         available=after.available,
         unread=after.unread,
         busiest=max(per_reader.values(), default=0) / seconds,
         hottest=read.get(hottest, 0) / seconds,
         hottest_split=hottest,
-        is_steady=before.is_of_same_readers(after),
+        is_steady=before.is_like(after),
         in_source=_in_source(before.busy, after.busy),
         pause=_pause(before.pace, after.pace),
         late=_late(before.pace, after.pace, seconds),
@@ -259,7 +316,7 @@ def _pace(metrics: Mapping[str, Any]) -> BatchTimes | None:
     seconds, late = _seconds(metrics, MICRO_BATCH_SECONDS), _seconds(metrics, LATE_SECONDS)
     if batches is None or seconds is None:
         return None
-    return BatchTimes(batches, seconds, late or 0.0)
+    return BatchTimes(batches, seconds, late)
 
 
 def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
@@ -269,10 +326,9 @@ def _seconds(metrics: Mapping[str, Any], name: str) -> float | None:
     return float(found) if 0 <= found < math.inf else None
 
 
-def _late(before: BatchTimes | None, after: BatchTimes | None, seconds: float) -> float:
-    if before is None or after is None:
-        return 0.0
-    # Several hosts have more seconds in a second.
+def _late(before: BatchTimes | None, after: BatchTimes | None, seconds: float) -> float | None:
+    if before is None or after is None or before.late is None or after.late is None:
+        return None
     return max(0.0, after.late - before.late) / max(seconds, after.seconds - before.seconds)
 
 

@@ -1,5 +1,6 @@
 """Sentences that explain decisions: what is so, and what to do where the autoscaler cannot help."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from balanced_source.reasons import Reason
@@ -144,6 +145,15 @@ def keeping_up(load: Load, readers: int, *, is_tried: bool = False) -> str:
     )
 
 
+def limited(load: Load, wanted: int) -> str:
+    """Return why nothing changes although records are unread and readers have time."""
+    return (
+        f"{_readers(wanted, 'waits', 'wait')} for the trigger interval, {_backlog(load)}: each"
+        " micro-batch reads as much as its limit allows, so another number of readers does not"
+        " help. Raise limits.maxOffsetsPerTrigger, or remove it"
+    )
+
+
 def held_back(load: Load, wanted: int) -> str:
     """Return why nothing changes although much is unread."""
     return (
@@ -201,6 +211,17 @@ def probing(wanted: int, readers: int) -> str:
     return (
         f"{wanted} readers have had no backlog for scaleDownDelay, and what one can process is"
         f" unknown: {readers} are tried"
+    )
+
+
+def silent(hosts: Sequence[str], wanted: int) -> str:
+    """Return why no readers are taken away: some hosts do not say how far behind they are."""
+    one, many = f"Host {hosts[0]} has", f"Hosts {', '.join(hosts)} have"
+    lag = "its lag" if len(hosts) == 1 else "their lag"
+    return (
+        f"{one if len(hosts) == 1 else many} not reported {lag}, so parallelism stays at"
+        f" {wanted}: readers are only added, as far as the other hosts need them. See status.hosts,"
+        " and the logs of these hosts' driver pods"
     )
 
 
