@@ -87,8 +87,8 @@ DOWNSTREAM_LIMIT: Final = (
         " readers are not the bottleneck."
     ),
     (
-        "Check the sink, the transformation and the servers of the source, and"
-        " `limits.maxOffsetsPerTrigger`."
+        "Check the sink, the transformation and the servers of the source, and the source's"
+        " `limits` of a micro-batch."
     ),
 )
 AT_MAXIMUM: Final = (

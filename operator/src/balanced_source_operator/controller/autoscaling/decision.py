@@ -304,8 +304,9 @@ def _keeping_up(it: _Situation, ceiling: Ceiling) -> AutoscalerMemory:
     """More readers changed nothing, and what arrives is read: the former number suffices, too."""
     memory = it.memory.disturbed(it.now)
     readers = min(it.wanted, ceiling.readers) if memory.may_reverse(it.now) else it.wanted
-    message = words.keeping_up(it.load, readers, is_tried=True)
-    if it.load.behind > it.policy.max_lag:
+    is_late = it.load.behind > it.policy.max_lag
+    message = words.keeping_up(it.load, readers, is_tried=True, is_late=is_late)
+    if is_late:
         return _verdict(it, memory, readers, Reason.DOWNSTREAM_LIMIT, message, is_able=False)
     reason = Reason.SCALED_DOWN if readers < it.wanted else Reason.WITHIN_TARGET
     return _verdict(it, memory, readers, reason, message)
@@ -324,7 +325,11 @@ def _limited(it: _Situation, memory: AutoscalerMemory) -> AutoscalerMemory:
         return _tried(it)
     if carrying(it.policy, it.load, it.capacity) is None:
         message = words.at_maximum(
-            it.load, it.capacity, most, it.policy.max_readers, is_certain=most == it.wanted
+            it.load,
+            it.capacity,
+            most,
+            it.policy.max_readers,
+            is_certain=most == it.wanted and it.memory.has_helped,
         )
         return _verdict(it, memory, most, Reason.AT_MAXIMUM, message, is_able=False)
     if most > it.wanted:

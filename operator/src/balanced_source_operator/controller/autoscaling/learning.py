@@ -193,7 +193,7 @@ def _judged(
     memory, known = replace(memory, attempt=None), memory.capacity
     if _has_helped(policy, attempt, steady):
         proven = known.proven(now) if known is not None else None
-        return replace(memory, ceiling=None, capacity=proven)
+        return replace(memory, ceiling=None, capacity=proven, exceeded=None, has_helped=True)
     if is_limited(policy, steady):
         return memory
     if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
@@ -201,8 +201,12 @@ def _judged(
     # With uneven readers the busiest limits all: that more readers did not help proves nothing.
     if not policy.shares_splits and steady.skew > EVEN:
         return memory
+    memory = replace(memory, has_helped=False)
     seconds = now - attempt.at
-    if steady.available - attempt.unread > CHANGE * steady.rate * seconds:
+    is_growing = steady.available - attempt.unread > CHANGE * steady.rate * seconds
+    # What grows slowly looks as if readers kept up, until more is unread at the same rate.
+    is_exceeded = memory.exceeded is not None and steady.rate <= RISE * memory.exceeded
+    if is_growing or is_exceeded:
         pause = BLOCKED if memory.ceiling is None else EXPIRES
         found = Ceiling(readers=steady.readers, rate=steady.rate, retry_at=now + pause)
         return replace(memory, ceiling=found)
@@ -238,9 +242,12 @@ def _risen(memory: AutoscalerMemory, steady: Interval | None) -> AutoscalerMemor
     if ceiling is None or steady is None:
         return memory
     is_over = steady.rate > (GROWTH if ceiling.keeps_up else RISE) * ceiling.rate
+    exceeded = None if is_over else memory.exceeded
     if ceiling.unread is not None:
         # In seconds: what is a second's load by day is a backlog of minutes by night.
         is_behind = steady.available * ceiling.rate > BEHIND * ceiling.unread * steady.rate
+        if is_behind and FALL * ceiling.rate <= steady.rate <= RISE * ceiling.rate:
+            exceeded = ceiling.rate
         is_over |= is_behind or steady.rate < FALL * ceiling.rate
         is_over |= steady.readers < ceiling.readers
-    return replace(memory, ceiling=None) if is_over else memory
+    return replace(memory, ceiling=None, exceeded=exceeded) if is_over else memory

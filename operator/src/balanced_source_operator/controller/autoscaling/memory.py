@@ -140,6 +140,8 @@ class AutoscalerMemory:
             and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
         ceiling: see there; None if more readers may help.
+        exceeded: rate that readers seemed to keep up with, and did not in the end; None if none.
+        has_helped: whether the increase that was judged last has helped.
         limited: when the autoscaler could not do what the load asked for, and by which policy; the
             newest such time.
         verdict: the newest decision.
@@ -154,6 +156,8 @@ class AutoscalerMemory:
     moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
     ceiling: Ceiling | None = None
+    exceeded: float | None = None
+    has_helped: bool = False
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 

@@ -129,18 +129,20 @@ def awaited(load: Load, capacity: float | None, wanted: int) -> str:
     return f"{_rates(load, capacity)}: whether {readers} is being measured"
 
 
-def keeping_up(load: Load, readers: int, *, is_tried: bool = False) -> str:
+def keeping_up(load: Load, readers: int, *, is_tried: bool = False, is_late: bool = False) -> str:
     """Return why nothing changes although much is unread all the time.
 
     Args:
         load: that is carried.
         readers: number of readers.
         is_tried: whether it was tried with more.
+        is_late: whether they are further behind than `maxLag`, which may still grow.
     """
+    usual = "" if is_late else " as always"
     tried = ", also with more readers" if is_tried else ""
     return (
         f"{_readers(readers, 'keeps', 'keep')} up with {_number(load.arrival)} records/s,"
-        f" {_backlog(load)} as always: micro-batches are long{tried}. See how long the sink's"
+        f" {_backlog(load)}{usual}: micro-batches are long{tried}. See how long the sink's"
         " commit takes"
     )
 
