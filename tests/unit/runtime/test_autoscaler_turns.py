@@ -1,7 +1,7 @@
 """What the autoscaler does in a turn of its source: when it decides, and what it says."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -96,6 +96,25 @@ class Scene:
             await asyncio.sleep(1)
             self.report(lag=lag)
             await self.turn()
+
+
+def grows_until_readers_are_added(lag: Callable[[int], int | None], *, seconds: int) -> None:
+    """A lag, given by the second, adds readers within so many seconds, and nothing else is said."""
+
+    async def play() -> None:
+        scene = Scene()
+        for second in range(seconds):
+            await asyncio.sleep(1)
+            scene.report(lag=lag(second))
+            await scene.turn()
+            if scene.scaled:
+                break
+        ((before, after),) = scene.scaled
+        assert before == 2
+        assert after > 2
+        assert scene.posted == [("ScaledUp", False)]
+
+    virtual_time.run(play())
 
 
 def test_a_number_outside_the_bounds_is_changed_before_anything_is_measured() -> None:
@@ -233,21 +252,9 @@ def test_an_unknown_lag_does_not_count_as_zero() -> None:
 @pytest.mark.parametrize("every", [2, 4, 8, 25])
 def test_a_lag_that_is_unknown_now_and_then_hides_no_backlog(every: int) -> None:
     """A broker that answers late leaves out the lag of one report."""
-
-    async def play() -> None:
-        scene = Scene()
-        for second in range(60):
-            await asyncio.sleep(1)
-            scene.report(lag=None if second % every == 1 else 20_000 + second * 400)
-            await scene.turn()
-            if scene.scaled:
-                break
-        ((before, after),) = scene.scaled
-        assert before == 2
-        assert after > 2
-        assert scene.posted == [("ScaledUp", False)]
-
-    virtual_time.run(play())
+    grows_until_readers_are_added(
+        lambda second: None if second % every == 1 else 20_000 + second * 400, seconds=60
+    )
 
 
 def test_calm_time_counts_on_while_the_lag_is_unknown_for_a_moment() -> None:
@@ -311,20 +318,7 @@ def test_a_driver_that_falls_silent_tells_nothing_any_more() -> None:
 
 
 def test_a_growing_lag_adds_readers() -> None:
-    async def play() -> None:
-        scene = Scene()
-        for second in range(30):
-            await asyncio.sleep(1)
-            scene.report(lag=20_000 + second * 400)
-            await scene.turn()
-            if scene.scaled:
-                break
-        ((before, after),) = scene.scaled
-        assert before == 2
-        assert after > 2
-        assert scene.posted == [("ScaledUp", False)]
-
-    virtual_time.run(play())
+    grows_until_readers_are_added(lambda second: 20_000 + second * 400, seconds=30)
 
 
 def test_records_that_were_gone_are_not_taken_for_read_ones() -> None:
