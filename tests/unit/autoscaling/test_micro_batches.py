@@ -74,6 +74,16 @@ def test_nothing_is_tried_out_before_one_micro_batch_was_seen_from_end_to_end() 
     assert "what one reader can process is unknown" in query.verdicts[-1].message
 
 
+@pytest.mark.parametrize(("trigger", "cost"), [(1.0, 1.5), (5.0, 8.0), (10.0, 15.0)])
+def test_a_few_records_in_late_micro_batches_teach_nothing_about_readers(
+    trigger: float, cost: float
+) -> None:
+    """Micro-batches last longer than the trigger interval, whatever they read."""
+    query = Query(load=0.3, capacity=1000, readers=2, cost=cost, policy=policy(trigger)).run(3600)
+
+    assert {v.readers for v in query.verdicts} <= {1, 2}
+
+
 def test_a_backlog_to_which_nothing_is_added_is_told_in_records() -> None:
     memory = AutoscalerMemory()
     for number in range(3):

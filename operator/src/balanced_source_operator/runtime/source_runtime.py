@@ -16,6 +16,7 @@ from typing import Any, Final
 import structlog
 
 from balanced_source.api import Problem, ProblemBoard
+from balanced_source.backoff import backoff
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
@@ -192,7 +193,7 @@ class SourceRuntime:
 
     async def run(self) -> None:
         """Serve the source until it is deleted."""
-        backoff = BACKOFF_FIRST
+        failures = 0
         try:
             while not self._observed.is_deleted:
                 self._wake.clear()
@@ -200,12 +201,13 @@ class SourceRuntime:
                 try:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
-                    backoff, awaited = BACKOFF_FIRST, self._wake
+                    failures, awaited = 0, self._wake
                 except BaseException as error:  # noqa: BLE001
                     # An error in one source must end neither the operator nor this task.
                     await self._recover(unless_ended(error))
-                    pause = backoff * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                    backoff, awaited = min(2 * backoff, BACKOFF_MAX), self._changed
+                    failures, awaited = failures + 1, self._changed
+                    pause = backoff(failures, first=BACKOFF_FIRST, longest=BACKOFF_MAX)
+                    pause *= random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                 await rest(pause, awaited, self._pulses)
             await self._leave_nothing()
         finally:
