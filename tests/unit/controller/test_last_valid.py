@@ -67,6 +67,14 @@ def test_the_name_of_a_secret_is_not_a_secret() -> None:
     assert kept_spec(kept_text(spec)) is not None
 
 
+def test_a_field_that_holds_the_name_of_a_secret_is_kept() -> None:
+    files = {"paths": ["s3://bucket/orders/"], "format": "Json", "s3": {"secret": "s3-keys"}}
+    spec = make_spec(source={"files": files})
+
+    assert kept_spec(kept_text(spec, secrets=["s3-keys"])) is not None
+    assert kept_text(spec, secrets=["other"]) == ""
+
+
 def test_a_spec_that_is_too_large_is_not_kept() -> None:
     fits = {"properties": {f"p{n}": "x" * 4096 for n in range(15)}}
     too_large = {"properties": {f"p{n}": "x" * 4096 for n in range(16)}}

@@ -279,7 +279,9 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
         message = f"host {drained[0]} is lost; a drain attempt settles what it has delivered"
         return Problem(reason=Reason.DRAINING, message=message)
     if phase is SourcePhase.ADOPTING and adopted_epoch(facts, state) < state.epoch:
-        message = f"epoch {state.epoch} is published; the next micro-batch takes it"
+        message = (
+            f"epoch {state.epoch} is decided; the next micro-batch after it is published takes it"
+        )
         return Problem(reason=Reason.ADOPTING, message=message)
     return None
 

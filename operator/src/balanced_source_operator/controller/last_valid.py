@@ -9,7 +9,7 @@ started from an old spec.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -31,7 +31,9 @@ _APPLICATION: Final = {"image": "unknown", "sparkVersion": "4.2.0"}
 """Stands for the application, which is not kept."""
 
 
-def kept_text(spec: BalancedSourceSpec, fixed: Mapping[str, str] = NOTHING) -> str:
+def kept_text(
+    spec: BalancedSourceSpec, fixed: Mapping[str, str] = NOTHING, secrets: Collection[str] = ()
+) -> str:
     """Return what is kept of a valid spec.
 
     Empty if it is too large, or holds what looks like a secret.
@@ -39,12 +41,16 @@ def kept_text(spec: BalancedSourceSpec, fixed: Mapping[str, str] = NOTHING) -> s
     Args:
         spec: in effect.
         fixed: what must not change, also if it is not in the spec; see `fixed_values`.
+        secrets: names of the Secrets that the source is read with. A field such as
+            `files.s3.secret` holds such a name, and no secret.
     """
     fields = spec.model_dump(mode="json", by_alias=True, exclude_unset=True, include=KEPT)
     if fixed:
         fields[_FIXED] = dict(fixed)
     text = json.dumps(fields, separators=(",", ":"), sort_keys=True)
-    is_secret = any(holds_secret(key, value) for key, value in _texts("", fields))
+    is_secret = any(
+        holds_secret(key, value) for key, value in _texts("", fields) if value not in secrets
+    )
     return "" if is_secret or len(text) > LIMIT else text
 
 

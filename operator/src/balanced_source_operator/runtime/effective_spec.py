@@ -67,8 +67,8 @@ class EffectiveSpec:
         if self.desired is None:
             return str(stored.get("lastValidSpec", ""))[:LIMIT]
         if self._kept is None or self._kept[0] is not self.desired:
-            fixed = fixed_values(self.desired.source)
-            self._kept = (self.desired, kept_text(self.desired.spec, fixed))
+            desired, fixed = self.desired, fixed_values(self.desired.source)
+            self._kept = (desired, kept_text(desired.spec, fixed, desired.secrets))
         return self._kept[1]
 
     @property
