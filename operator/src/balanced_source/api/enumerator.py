@@ -73,15 +73,13 @@ class SplitEnumerator(ABC, Generic[SplitT, StateT]):
                 knowledge.
         """
 
-    def handle_older_checkpoint(self, newer: Collection[SplitId]) -> None:
+    def handle_older_checkpoint(self) -> None:
         """Called before `add_readers` when the only Spark checkpoint is an older copy.
 
         What was delivered since then is to be delivered again, as far as the enumerator can tell
-        where it began. By default splits that the copy does not hold continue where they are.
-
-        Args:
-            newer: splits that were given to readers since the copy was made, or that it only
-                retains. They have come back by `add_splits_back`, where they were read last.
+        where it began. Splits that were given to readers since the copy was made, or that it only
+        retains, have come back by `add_splits_back`, where they were read last. By default they
+        continue there.
         """
 
     @abstractmethod

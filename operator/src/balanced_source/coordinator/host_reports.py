@@ -151,8 +151,8 @@ class HostReports(Generic[SplitT, StateT]):
         if done.guessed is not None:
             # Guesses go before the reports are taken in, because they would compete with them.
             self.enumerator.handle_history(done.guessed)
-        elif done.newer is not None:
-            self.enumerator.handle_older_checkpoint(done.newer)
+        elif done.is_older:
+            self.enumerator.handle_older_checkpoint()
         for report in reports:
             again = finished.reopened(self.state, report, context.handled_finished)
             context.handled_finished -= again

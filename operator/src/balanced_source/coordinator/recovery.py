@@ -47,8 +47,7 @@ class Recovery(Generic[SplitT]):
         released: revoked splits that the hosts have let go of, at their final positions.
         guessed: those that were given without knowing that the hosts hold anything, that no one
             ever had, and that have no owner now; None if there is nothing that was not known.
-        newer: those that were given after the Spark checkpoint of the only host was copied, if that
-            is an older copy; None if it is not.
+        is_older: whether the Spark checkpoint of the only host is an older copy.
     """
 
     state: CoordinatorState[SplitT]
@@ -57,7 +56,7 @@ class Recovery(Generic[SplitT]):
     back: Mapping[int, list[SplitT]]
     released: list[SplitT]
     guessed: frozenset[SplitId] | None
-    newer: frozenset[SplitId] | None
+    is_older: bool
 
 
 def is_at_gate(state: CoordinatorState[SplitT]) -> bool:
@@ -148,14 +147,14 @@ def recover(
     # One that was taken from its owner again is as much a guess as one that comes back now.
     taken = guesses - state.owners.keys() - state.revoking.keys()
     guessed = frozenset(gone.intersection(guesses) | taken) if has_history else None
-    newer = frozenset(gone | taken) if _goes_back(state, reports) else None
+    is_older = _goes_back(state, reports)
     state = _activate(_without(state, gone | taken), reports)
     # Until someone decides about a split that has no owner, the hosts keep its position. Hosts
     # that continue may retain what comes back from this one.
     homeless = {s for s in known if s not in state.owners} | (set() if is_full else gone)
     state = replace(state, retained=state.retained | homeless)
     # An older copy also has the word about what it only retains.
-    decided = () if newer is not None else chain.from_iterable(back.values())
+    decided = () if is_older else chain.from_iterable(back.values())
     readers = _readers(state, source, reports, {s.split_id: s for s in decided})
     return Recovery(
         state=state,
@@ -164,7 +163,7 @@ def recover(
         back=back,
         released=released,
         guessed=guessed,
-        newer=newer,
+        is_older=is_older,
     )
 
 

@@ -137,10 +137,10 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             if scope in held:
                 self._ask(scope, delay=0.0)
 
-    def handle_older_checkpoint(self, newer: Collection[SplitId]) -> None:
+    def handle_older_checkpoint(self) -> None:
         """As if the state were lost: only what the copy holds or retains is where it says."""
         before = self.state.unassigned.keys()
-        self.handle_history({*newer, *before})
+        self.handle_history(before)
         again = before - self.state.unassigned.keys()
         self.state = replace(self.state, finished=self.state.finished - again)
 

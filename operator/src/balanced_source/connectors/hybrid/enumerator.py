@@ -330,12 +330,12 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
             self.context.report(Reason.PART_SWITCHED, _unknown_part(self.name), warning=True)
         self.part.handle_history(frozenset(s[1:] for s in guessed if s[0] == self.name))
 
-    def handle_older_checkpoint(self, newer: Collection[SplitId]) -> None:
+    def handle_older_checkpoint(self) -> None:
         """An older copy of a former part tells nothing of the present one, which reads on."""
         readers = self.context.registered_readers().values()
         held = (s.split_id for r in readers for s in (*r.reported_splits, *r.retained_splits))
         if any(split_id[0] == self.name for split_id in held):
-            self.part.handle_older_checkpoint(frozenset(s[1:] for s in newer if s[0] == self.name))
+            self.part.handle_older_checkpoint()
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
         self.asked = {numbers[s]: count for s, count in self.asked.items() if s in numbers}
