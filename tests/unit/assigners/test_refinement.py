@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from balanced_source.assigners._moves import Holdings, Refinement, Step, relabel
@@ -151,6 +151,7 @@ def test_readers_that_can_give_nothing_count_in_the_largest_load() -> None:
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), min_size=1, max_size=12),
     st.integers(1, 80),
 )
+@example([(5, 0), (5, 0), (7, 1), (1, 2)], 8)  # the fullest of all readers that stay as they are
 def test_each_step_of_levelling_says_what_the_largest_load_is_after_it(
     case: list[tuple[int, int]], ceiling: int
 ) -> None:

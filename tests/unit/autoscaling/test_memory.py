@@ -125,3 +125,15 @@ def test_time_passes_while_all_that_is_unread_is_held_back() -> None:
         series = series.observed(held, now=5.0 * number)
 
     assert len(series.samples) == 3
+
+
+def test_what_has_arrived_since_counts_from_the_newest_end() -> None:
+    series = HostSamples()
+    for at, position in ((0.0, 0), (20.0, 1000), (40.0, 2000), (60.0, 2000)):
+        found = replace(sample(at), positions={SPLIT: position}, unread=round(100 * at) - position)
+        series = series.observed(found, now=at)
+
+    since = series.since_end
+
+    assert since is not None
+    assert (since.seconds, since.arrival) == (20.0, 100.0)

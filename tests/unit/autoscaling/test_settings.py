@@ -8,9 +8,35 @@ from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import Verdict, words
 from balanced_source_operator.controller.autoscaling.needs import Load
 from balanced_source_operator.controller.autoscaling.settings import (
+    UNKNOWN_TRIGGER,
     autoscaling_status,
+    policy_of,
     stored_capacity,
 )
+from support.builders import make_spec, spec_json
+
+
+@pytest.mark.parametrize(
+    ("trigger", "counts"),
+    [
+        ({"trigger": {"processingTime": "10s"}}, 10.0),
+        ({"trigger": {"processingTime": "0s"}}, 0.0),
+        (None, UNKNOWN_TRIGGER),
+    ],
+)
+def test_the_trigger_is_that_of_the_query_unless_the_program_is_the_users(
+    trigger: dict[str, Any] | None, counts: float
+) -> None:
+    packaged = spec_json()["application"]["pipeline"]
+    pipeline = None if trigger is None else {**packaged, **trigger}
+    own = {"mainApplicationFile": "local:///app/own.py"} if trigger is None else {}
+    application = {**spec_json()["application"], "pipeline": pipeline, **own}
+    asked = {"minReaders": 1, "maxReaders": 4}
+
+    policy = policy_of(make_spec(application=application, autoscaling=asked))
+
+    assert policy is not None
+    assert policy.trigger == counts
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import pytest
 
-from balanced_source.api import SplitsAssignment
+from balanced_source.api import SourceEvent, SplitsAssignment
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
     CoordinatorState,
@@ -21,7 +21,9 @@ from balanced_source.coordinator import (
     HostState,
     ParallelismChanged,
 )
-from balanced_source.coordinator.membership import followed
+from balanced_source.coordinator.context import CoordinatorContext
+from balanced_source.coordinator.membership import change, followed
+from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.host import Phase
@@ -29,6 +31,22 @@ from support.stage import Stage
 from support.world import Driver
 
 SEEDS: Final = range(40)
+
+
+def test_events_follow_their_readers_and_end_with_them() -> None:
+    """Of three hosts with a reader each the second one goes."""
+    events = [
+        NumberedEvent(number=n, subtask_id=n, event=SourceEvent(name="hello")) for n in range(3)
+    ]
+    there = {name: HostState() for name in "012"}
+    state: CoordinatorState[Any] = CoordinatorState(
+        parallelism=3, hosts=there, outbox=tuple(events)
+    )
+    context: CoordinatorContext[Any] = CoordinatorContext(state)
+
+    change(context, {name: there[name] for name in "02"})
+
+    assert [(e.number, e.subtask_id) for e in context.state.outbox] == [(0, 0), (2, 1)]
 
 
 class Hosts(Stage):

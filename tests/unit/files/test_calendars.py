@@ -124,6 +124,14 @@ def test_times_of_96_bits_have_a_mode_of_their_own() -> None:
             parquet(pa.array([old], UTC), UTC, texts, **how)
 
 
+def test_a_struct_may_have_other_values_beside_times_of_96_bits() -> None:
+    kind = pa.struct([("at", UTC), ("n", pa.int64())])
+    row = {"at": dt.datetime(2026, 1, 1, tzinfo=dt.UTC), "n": 1}
+    how = {"use_deprecated_int96_timestamps": True}
+
+    assert parquet(pa.array([row], kind), kind, LEGACY_INT96, **how) == [row]
+
+
 def test_times_without_a_zone_are_as_they_are() -> None:
     local = dt.datetime(1500, 1, 1)  # noqa: DTZ001 - without a zone
 

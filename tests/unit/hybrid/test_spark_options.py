@@ -133,6 +133,12 @@ def test_an_option_of_the_query_among_those_of_a_part_is_refused(name: str) -> N
     assert caught.value.field == f"option parts[0].{name}"
 
 
+@pytest.mark.parametrize("text", ['{"connector": "kafka"}', '["kafka"]', '[{}, "kafka"]', "1"])
+def test_parts_must_be_objects_in_an_array(text: str) -> None:
+    with pytest.raises(InvalidSpecError, match="expected a JSON array of objects"):
+        part_reads({"parts": text})
+
+
 def test_parts_that_are_nested_too_deeply_are_no_defect_of_the_connector() -> None:
     with pytest.raises(InvalidSpecError, match="expected a JSON array of objects"):
         part_reads({"parts": "[" * 100_000})

@@ -50,6 +50,11 @@ def test_an_unknown_option_is_an_error_that_suggests_the_nearest_name(
     assert f"did you mean {suggested}?" in said
 
 
+def test_a_family_of_options_is_no_suggestion() -> None:
+    """`kafka.*` stands for all settings of the client."""
+    assert "did you mean" not in rejection(kafka_="1")
+
+
 def test_all_unknown_options_are_named_at_once() -> None:
     said = rejection(subscrib="a", zzzzzz="b")
 

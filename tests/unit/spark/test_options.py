@@ -263,6 +263,7 @@ def test_topics_may_be_a_list_a_pattern_or_partitions() -> None:
         ({"subscribepattern": "orders-("}, "option subscribePattern: at character 8 of"),
         ({"subscribe": "a,,b"}, "option subscribe: expected names of topics"),
         ({"assign": '{"t":[-1]}'}, "option assign: .* names no partition: numbers"),
+        ({"assign": '{"t":[-1,0,7]}'}, "option assign: .* names no partition: numbers"),
         ({"assign": "{}"}, "option assign: .* names no partition"),
         ({"assign": "[]"}, "option assign: expected"),
         ({"subscribe": "a", "assign": '{"t":[0]}'}, "set exactly one of subscribe"),

@@ -307,7 +307,6 @@ class HostReports(Generic[SplitT, StateT]):
         report = host.report or HostReport(
             host=event.host, incarnation=event.incarnation, lineage=self.state.lineage
         )
-        self._set_lost(event.host)
         self._set_hosts(hosts)
         # No one waits for the next attempt: its splits continue at the newest reported positions.
         # Those of a member were revoked in this turn, so with the next epoch.
