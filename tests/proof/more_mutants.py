@@ -21,7 +21,12 @@ _RETENTION: Final = 1e9
 _TWO_CRASHES: Final = Setting(name="two crashes", budget=Budget(crashes=2), splits=1, records=1)
 _OLD_REPORT: Final = Setting(name="old report", budget=Budget(crashes=1, old_news=1), splits=1)
 _LOST: Final = Setting(name="lost state", budget=Budget(crashes=1, amnesia=1), splits=1)
-_WIPED: Final = Setting(name="lost checkpoint", budget=Budget(crashes=1, wipes=1), splits=1)
+_WIPED: Final = Setting(
+    # Without the move, the report of the former driver says as much as the state.
+    name="lost checkpoint, and a move",
+    budget=Budget(wipes=1, moves=1),
+    splits=1,
+)
 _RESTORED: Final = Setting(name="restored state", budget=Budget(restores=1), splits=1, records=1)
 _BLIND_TWICE: Final = Setting(
     name="blind twice, and a crash",
@@ -153,7 +158,7 @@ _STORED: Final = tuple(
             "state.positions(state.owners),",
             "{s: x.position for s, x in state.splits.items()},",
             _WIPED,
-            True,
+            False,
         ),
         (
             "forgets finished splits",
@@ -414,7 +419,6 @@ _DRIVER: Final = (
         old="self.committed.get(s, durable.starts.get(s)) for s in durable.positions",
         new="p for s, p in durable.positions.items()",
         setting=_WIPED,
-        is_slow=True,
     ),
     Mutant(
         name="a driver keeps the assignment of a former lineage",
