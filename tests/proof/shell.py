@@ -218,6 +218,7 @@ class Shell:
         """
         runtime = self.runtime
         runtime._name, runtime._host, runtime._first = name, host, None
+        runtime._offered = 0  # what is planned is logged in the same step
         runtime._seen.assignment, runtime._seen.joined = newest, settings
         # Another process remembers nothing of what this one has decoded.
         self.planner._has_closed, self.planner._codec = has_closed, OffsetCodec()

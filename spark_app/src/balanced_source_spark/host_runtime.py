@@ -109,6 +109,8 @@ class HostRuntime(HostReporter):
         self._lock = threading.Condition()
         self._host: ReaderHost | None = None
         self._first: StreamOffset | None = None
+        self._offered = 0
+        """Epoch of the newest base that was returned, logged or not."""
         self._seen = NewestAssignment(self._lock, channel, with_former)
         self._progress = Progress()
         self._problems = ProblemBoard(log_problem)
@@ -168,6 +170,7 @@ class HostRuntime(HostReporter):
                 if not self._may_adopt(self._host):
                     return replace(self._host, assignment=None).base()[1]
                 self._host, base = self._host.base()
+                self._offered = base.epoch if base is not None else self._offered
             except ContractViolationError as error:
                 # Not raised: any error here ends the query, and the next assignment may be right.
                 log.error("assignment refused", error=str(error))
@@ -195,9 +198,13 @@ class HostRuntime(HostReporter):
 
         Reading continues with the old one meanwhile.
         """
-        newest = host.assignment
-        # Only a new epoch of a host that reads already has anything to wait for.
-        if newest is None or newest.epoch <= host.durable.epoch or host.phase is not Phase.READING:
+        newest, logged = host.assignment, host.durable.epoch
+        # Only a new epoch of a host that reads already has anything to wait for. One that was given
+        # a base and has not logged it does not read yet: before, its splits were those of its
+        # checkpoint, which may be another host's now.
+        if newest is None or newest.epoch <= logged or host.phase is not Phase.READING:
+            return True
+        if self._offered > logged:
             return True
         return self._gate(
             adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name))

@@ -118,6 +118,20 @@ def test_json(first: Any, second: Any, values: list[str], names: tuple[str, str]
     check(parser(Format.JSON, {"a": first, "é": second}), "{" + members + "}")
 
 
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
+def test_the_whole_range_of_an_integer_is_well_formed(kind: pa.DataType) -> None:
+    each, most = parser(Format.JSON, {"a": kind}), 2 ** (kind.bit_width - 1)
+    is_malformed = malformed_test_of(each.read, each.schema, each.names)
+
+    found = [number for number in (-most - 1, -most, most - 1, most) if is_malformed(of_a(number))]
+
+    assert found == [-most - 1, most]
+
+
+def of_a(number: int) -> bytes:
+    return b'{"a": %d}\n' % number
+
+
 @pytest.mark.parametrize("line", LINES)
 def test_lines_that_are_no_object(line: str) -> None:
     check(parser(Format.JSON, {"a": pa.int64(), "b": pa.int64()}), line)

@@ -194,7 +194,9 @@ def test_a_query_that_ends_by_itself_waits_for_what_may_still_come() -> None:
 def test_an_empty_split_of_which_nothing_was_read_needs_no_check() -> None:
     base = StreamOffset(epoch=1, positions={("c", "t", 0): None})
 
-    assert list(Marks(base, [("c", "t", 0)]).suspects({("c", "t", 0): SplitEnd(end=0)})) == []
+    marks = Marks(base, [("c", "t", 0)])
+    assert list(marks.suspects({("c", "t", 0): SplitEnd(end=0)})) == []
+    assert marks.are_continued({("c", "t", 0): SplitEnd(end=0)})
 
 
 def test_a_mark_that_was_confirmed_without_former_leaders_adds_no_empty_entry() -> None:

@@ -29,6 +29,7 @@ def stored(offset: StreamOffset) -> StreamOffset:
 def test_a_split_is_read_to_its_end_and_never_backwards() -> None:
     assert reachable(READ, {A: 9, B: 2}) == {A: 9, B: 4}
     assert reachable(READ, {}) == {A: 7, B: 4}, "nothing is known"
+    assert reachable(StreamOffset(positions={A: 0, B: None}), {}) == {A: 0, B: 0}, "nor was read"
 
 
 def test_a_cluster_that_does_not_answer_is_not_read_unless_the_query_ends_by_itself() -> None:
