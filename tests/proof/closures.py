@@ -186,6 +186,7 @@ LIVES: Final = (
     replace(
         _COMING,
         name="hosts that come and go",
+        has_executors=True,
         budget=Budget(rescales=3, crashes=5, zombies=1, hosts=4, overdue=2, growths=1, old_news=2),
     ),
     replace(
