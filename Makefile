@@ -230,7 +230,7 @@ bench-files: install ## Reading files beside Spark's own file stream source (QUI
 bench-tune: native ## Search the best settings of Spark's own source and of Flink, one knob after the other
 	@PYTHONPATH=tests:. $(RUN) benchmarks.bench_tune --flink $(ARGS)
 
-test-alerts: install ## The alerts of the chart, played by promtool, and the queries of its dashboards (fetched from Debian if missing)
+test-alerts: install ## The alerts of the chart, played by promtool, the queries of its dashboards, and all metrics (fetched from Debian if missing)
 	@PYTHONPATH=tests $(RUN) alerts
 
 .PHONY: test-alerts native test-native bench-before bench-read bench-read-all bench-files bench-tune

@@ -4,6 +4,8 @@ The product's autoscaler beside a horizontal pod autoscaler on lag, tuned for ea
 
     python -m benchmarks.autoscaling [--seed 1] [--recorded FILE.csv]
 
+The loads are synthetic ones, the recording `departures.csv`, and yours.
+
 Both have the same bounds. The rival is tuned by a grid for each load, with the load known in
 advance: of all settings, the one with the least product of lag and reader-hours. `better than` and
 `worse than` count settings of the whole grid, also with a larger minimum, that are worse and better
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.autoscaling.rivals import Own, PodAutoscaler, grid
-from benchmarks.autoscaling.shapes import SHAPES, Shape, recorded
+from benchmarks.autoscaling.shapes import RECORDING, SHAPES, Shape, recorded
 from benchmarks.autoscaling.world import Outcome, World
 
 FIRST_READERS: Final = 4
@@ -113,7 +115,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--recorded", type=Path, help="lines of seconds,records per second")
     chosen = parser.parse_args()
-    shapes = [*SHAPES, *([recorded(chosen.recorded)] if chosen.recorded else [])]
+    recordings = dict.fromkeys([RECORDING, *([chosen.recorded] if chosen.recorded else [])])
+    shapes = [*SHAPES, *map(recorded, recordings)]
     found = {shape.name: compare(shape, chosen.seed) for shape in shapes}
     better = sum(comparison.is_better for comparison in found.values())
     rows = [comparison.row(name) for name, comparison in found.items()]

@@ -3,6 +3,7 @@
 import csv
 import math
 import random
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,13 +74,24 @@ SHAPES: Final = (
 )
 
 
+RECORDING: Final = Path(__file__).with_name("departures.csv")
+"""A recorded load; the file says of what."""
+
+
 def recorded(file: Path) -> Shape:
-    """Return a recorded load: lines of `seconds,records per second`, in the order of time."""
+    """Return a recorded load.
+
+    Args:
+        file: lines of `seconds,records per second`, in the order of time. A rate lasts until the
+            time of the next line, and the last line says when the recording ends. Lines that begin
+            with `#` are comments.
+    """
     with file.open(encoding="utf-8") as lines:
-        points = [(float(at), float(rate)) for at, rate in csv.reader(lines)]
+        rows = csv.reader(line for line in lines if not line.startswith("#"))
+        points = [(float(at), float(rate)) for at, rate in rows]
+    times = [at for at, _ in points]
 
     def total(now: float) -> float:
-        later = next((i for i, (at, _) in enumerate(points) if at > now), len(points))
-        return points[max(0, later - 1)][1]
+        return points[max(0, bisect_right(times, now) - 1)][1]
 
-    return Shape(name=file.stem, hours=points[-1][0] / HOUR, total=total)
+    return Shape(name=file.stem, hours=times[-1] / HOUR, total=total)

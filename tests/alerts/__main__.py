@@ -1,4 +1,4 @@
-"""Checks the chart's alerts and dashboards, and the operator's metrics, with promtool.
+"""Checks the chart's alerts and dashboards, and the metrics of operator and driver, with promtool.
 
 It is fetched once from Debian if it is missing.
 """
@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from prometheus_client import generate_latest
 
-from alerts import dashboards
-from support.served_metrics import everything
+from alerts import dashboards, of_one_cluster
+from support.served_series import registry_of_driver, registry_of_operator
 from testbed.commands import run
 from testbed.errors import TestbedError
 from testbed.prometheus import ensure_program
@@ -46,9 +46,11 @@ def main() -> None:
         shutil.copy(CASES, folder)
         sys.stdout.write(run([program, "check", "rules", "complete.yaml"], cwd=folder))
         sys.stdout.write(run([program, "test", "rules", CASES.name], cwd=folder))
+        sys.stdout.write(of_one_cluster.check(program, CASES, folder))
         sys.stdout.write(dashboards.check(program, folder))
-    run([program, "check", "metrics"], stdin=generate_latest(everything().registry).decode())
-    sys.stdout.write("metrics: promtool has nothing to say\n")
+    for name, registry in (("operator", registry_of_operator()), ("driver", registry_of_driver())):
+        run([program, "check", "metrics"], stdin=generate_latest(registry).decode())
+        sys.stdout.write(f"metrics of the {name}: promtool has nothing to say\n")
 
 
 if __name__ == "__main__":

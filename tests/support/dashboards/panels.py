@@ -38,6 +38,7 @@ COUNT: Final = units.Short
 SECONDS: Final = units.Seconds
 PERCENT: Final = units.Percent
 RECORDS_PER_SECOND: Final = units.RecordsPerSecond
+BYTES_PER_SECOND: Final = units.BytesPerSecondIEC
 REQUESTS_PER_SECOND: Final = units.RequestsPerSecond
 
 SOURCE_UID: Final = "balanced-source-source"

@@ -4,7 +4,7 @@ from typing import Final
 
 from support.dashboards import panels
 from support.dashboards.panels import About, AnyPanel
-from support.dashboards.promql import DRIVER
+from support.dashboards.promql import DRIVER, RATE
 
 READER: Final = "reader {{reader}}"
 CLUSTER: Final = "{{cluster}}"
@@ -19,6 +19,11 @@ def row_readers() -> list[AnyPanel]:
         _skew(),
         _splits_with_an_unknown_lag(),
         _time_behind_by_split(),
+        _records_read_by_reader(),
+        _bytes_read_by_reader(),
+        _time_to_the_first_records_by_reader(),
+        _time_in_the_source_by_reader(),
+        _time_downstream_by_reader(),
         _epoch_of_the_drivers(),
         _event_time_behind_now(),
     ]
@@ -48,9 +53,8 @@ def _records_of_the_micro_batch_by_reader() -> AnyPanel:
         About(
             title="Records of the micro-batch by reader",
             text=(
-                "Offsets that each reader gets in the micro-batch that was planned last. "
-                "Drivers serve no rate, bytes or fetch latency of a reader: Spark's UI has "
-                "the time and the bytes of each task."
+                "Offsets that each reader gets in the micro-batch that was planned last. Far "
+                "from even for long: see Skew."
             ),
             width=8,
         ),
@@ -118,6 +122,95 @@ def _time_behind_by_split() -> AnyPanel:
         f"topk(10, max by (split) ({DRIVER('split_behind_seconds')}))",
         legend="{{split}}",
     )
+
+
+def _records_read_by_reader() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Records read by reader",
+            text=(
+                "Records that each reader delivers per second. Readers count when a task ends: "
+                "micro-batches of more than two minutes show as peaks. No data here although "
+                "there is a lag: a network policy keeps the tasks' figures from the driver."
+            ),
+            width=8,
+        ),
+        panels.RECORDS_PER_SECOND,
+        _per_second("reader_records_read"),
+        legend=READER,
+    )
+
+
+def _bytes_read_by_reader() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Bytes read by reader",
+            text=(
+                "Bytes in memory, as Arrow, of the records that each reader delivers per "
+                "second. A reader with few records and many bytes has the large records."
+            ),
+            width=8,
+        ),
+        panels.BYTES_PER_SECOND,
+        _per_second("reader_bytes_read"),
+        legend=READER,
+    )
+
+
+def _time_to_the_first_records_by_reader() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Time to the first records by reader",
+            text=(
+                "Time until the first records of each reader's newest task that had any: "
+                "connecting, and the first fetch. High for all readers: the servers are slow "
+                "or far away. High for one: look at the servers that have its splits."
+            ),
+            width=8,
+        ),
+        panels.SECONDS,
+        f"max by (reader) ({DRIVER('reader_first_records_seconds')})",
+        legend=READER,
+    )
+
+
+def _time_in_the_source_by_reader() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Time in the source by reader",
+            text=(
+                "Share of the time in which a reader waits for its source, fetches and decodes. "
+                "Near 100 % for all readers while lag grows: reading is the limit, add readers. "
+                "Near 100 % for some: splits are uneven, or their servers are slow. Readers "
+                "count when a task ends: one of more than two minutes shows as a peak above "
+                "100 %."
+            ),
+        ),
+        panels.PERCENT,
+        f"100 * {_per_second('reader_source_busy_seconds')}",
+        legend=READER,
+    )
+
+
+def _time_downstream_by_reader() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Time downstream by reader",
+            text=(
+                "Share of the time in which a reader waits for Spark to take and process its "
+                "records. Above the time in the source while lag grows: the query is the limit, "
+                "and more readers help only if it runs in the same tasks."
+            ),
+        ),
+        panels.PERCENT,
+        f"100 * {_per_second('reader_downstream_busy_seconds')}",
+        legend=READER,
+    )
+
+
+def _per_second(total: str) -> str:
+    """Return the growth of a total of each reader; it starts at zero with each driver."""
+    return f"max by (reader) (rate({DRIVER(total)}{RATE}))"
 
 
 def _epoch_of_the_drivers() -> AnyPanel:

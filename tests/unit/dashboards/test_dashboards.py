@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import CollectorRegistry
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller import conditions
 from support.dashboards import DASHBOARDS, FOLDER, palette
 from support.dashboards.queries import Target, filled, panels_of, stored, targets_of
-from support.served_series import of_driver, of_operator
+from support.served_series import (
+    of_driver,
+    of_operator,
+    registry_of_driver,
+    registry_of_operator,
+)
 from testbed.versions import CHECKOUT
 
 STORED = stored()
@@ -25,9 +31,15 @@ SERVED: Mapping[str, frozenset[str]] = {
     # the monitor that scrapes a driver knows its namespace
     **{name: labels | {"namespace"} for name, labels in of_driver().items()},
 }
+NOT_SHOWN: Mapping[str, str] = {
+    r"\w+_created": "the client library adds when it began to count; no one asks for it",
+    r"balanced_source_turn_seconds_(sum|count)": "panels show quantiles, which the buckets have",
+}
+"""Series that no panel has: regular expression of their names → why."""
+
 SELECTOR = re.compile(r"(balanced_source_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(=~|!~|!=|=)"([^"]*)"')
-UNITS = {"short", "s", "percent", "recps", "reqps"}
+UNITS = {"short", "s", "percent", "recps", "reqps", "binBps"}
 TYPES = {
     conditions.READY,
     conditions.PROGRESSING,
@@ -64,6 +76,23 @@ def test_a_query_asks_for_series_and_labels_that_are_served(target: Target) -> N
         assert metric in SERVED, f"{metric} is not served"
         labels = {label for label, _, _ in matchers}
         assert labels <= SERVED[metric], f"{metric} has no label {labels - SERVED[metric]}"
+
+
+@pytest.mark.parametrize("registry", [registry_of_operator(), registry_of_driver()])
+def test_what_is_compared_has_a_series_of_every_metric(registry: CollectorRegistry) -> None:
+    assert [family.name for family in registry.collect() if not family.samples] == []
+
+
+def test_every_series_that_is_served_is_in_a_panel_or_has_a_reason_not_to_be() -> None:
+    missing = SERVED.keys() - metrics_in_panels()
+    assert {name for name in missing if not any(re.fullmatch(e, name) for e in NOT_SHOWN)} == set()
+
+
+@pytest.mark.parametrize("exception", NOT_SHOWN)
+def test_what_is_excepted_from_panels_is_served_and_in_none(exception: str) -> None:
+    excepted = {name for name in SERVED if re.fullmatch(exception, name)}
+    assert excepted
+    assert excepted & metrics_in_panels() == set()
 
 
 @every_target
@@ -209,6 +238,11 @@ def metrics_of(panel: dict[str, Any]) -> Iterator[str]:
     """Names of the metrics in the queries of a panel."""
     for target in panel["targets"]:
         yield from (metric for metric, _ in selectors(filled(target["expr"])))
+
+
+def metrics_in_panels() -> set[str]:
+    """Names of the metrics in all panels."""
+    return {metric for _, panel in PANELS for metric in metrics_of(panel)}
 
 
 def walk(value: object) -> Iterator[tuple[str, object]]:
