@@ -75,7 +75,11 @@ def _arguments() -> argparse.Namespace:
         "--slowest", type=float, default=60, help="seconds of a test, beyond which it is not used"
     )
     parser.add_argument(
-        "--budget", type=float, default=120, help="seconds for the tests of one mutant"
+        "--budget",
+        type=float,
+        default=300,
+        help="seconds of processor time for the tests of one mutant, as long as their lines are"
+        " recorded: about three times what they take otherwise",
     )
     parser.add_argument(
         "--again", type=Path, help="log whose survivors are tested, instead of a sample"

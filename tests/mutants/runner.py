@@ -25,7 +25,7 @@ from mutants.sampling import MutantSpec
 LIMIT: Final = 1200.0
 """Seconds of one mutant. One without a verdict by then counts as a survivor.
 
-Ten times the default budget of processor time, because a campaign may share its machine.
+Several times the default budget of processor time, because a campaign may share its machine.
 """
 
 EXAMPLES: Final = 25
@@ -92,8 +92,8 @@ class MutantPlugin:
         say: gets each line of progress.
         store: file that keeps the baseline for the next campaign; None for none.
         slowest: seconds of processor time of a test, beyond which it is not used.
-        budget: seconds of processor time for the tests of a mutant. One that survives these, while
-            there are more tests, is unfinished.
+        budget: seconds of processor time for the tests of a mutant, as the baseline knows them.
+            One that survives these, while there are more tests, is unfinished.
     """
 
     specs: Sequence[MutantSpec]
@@ -102,7 +102,7 @@ class MutantPlugin:
     say: Callable[[str], None]
     store: Path | None = None
     slowest: float = 60.0
-    budget: float = 120.0
+    budget: float = 300.0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> None:

@@ -16,6 +16,12 @@ def test_splits_of_another_scope_do_not_count() -> None:
     assert sorted(found.values()) == [0, 0, 1, 1], "alone, west would be dealt evenly"
 
 
+def test_pending_splits_of_another_scope_take_no_place() -> None:
+    placement = Placement(parallelism=2, pending=[EAST[0], *WEST[:2]])
+
+    assert place(ASSIGNER, placement) == {EAST[0]: 0, WEST[0]: 0, WEST[1]: 1}
+
+
 def test_each_scope_is_balanced_within_one_limit() -> None:
     owners = dict.fromkeys([*EAST, *WEST], 0)
     free = Placement(parallelism=2, owners=owners, may_move=True)

@@ -55,6 +55,28 @@ def read(
     return [row for batch in reader.read(partition) for row in batch.to_pylist()]
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "remedy"),
+    [
+        ("a.parquet", b"PAR1 no table PAR1", "Correct the file or the schema"),
+        ("a.json", b"{]\n", "Correct the file, the schema or the option mode"),
+        ("a.json.gz", gzip.compress(b'{"n": 1}\n' * 99)[:-9], "Check that the file is complete"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_what_to_do(
+    tmp_path: Path, name: str, content: bytes, remedy: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    kind = name.split(".")[1]
+    how = {"fileFormat": kind, **({"mode": "FailFast"} if kind == "json" else {})}
+
+    with pytest.raises(FileReadError, match=remedy) as caught:
+        read(path, how, StructType().add("n", LongType()))
+
+    assert str(path) in str(caught.value)
+
+
 def test_times_of_96_bits_have_all_years() -> None:
     times = [dt.datetime(year, 12, 31, 1, 2, 3, 456789, tzinfo=dt.UTC) for year in (1, 2024, 9999)]
     table = pa.table({"at": pa.array(times, UTC)})

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import SplitId
+from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.files import File, FilesSource, Format, Store
-from balanced_source.host.ends import Mark
+from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.host.ends import Look, Mark
+from balanced_source.reasons import Reason
 from balanced_source_spark.files import hooks as hooks_module
 from balanced_source_spark.files.hooks import FilesHooks
 from balanced_source_spark.files.options import file_read_options
@@ -19,10 +21,15 @@ from support.planner_context import CONTEXT
 class Settings:
     """Those of the newest assignment, and hooks that look them up."""
 
-    def __init__(self, **changes: Any) -> None:
+    def __init__(self, said: list[Problem | None] | None = None, **changes: Any) -> None:
         self.change(**changes)
         query: Any = replace(CONTEXT.query, read=file_read_options({"fileformat": "text"}))
-        context: Any = replace(CONTEXT, query=query, known_settings=lambda: self.now)
+        context: Any = replace(
+            CONTEXT,
+            query=query,
+            known_settings=lambda: self.now,
+            set_problem=lambda _, problem: None if said is None else said.append(problem),
+        )
         self.hooks = FilesHooks(context)
 
     def change(self, **changes: Any) -> None:
@@ -47,6 +54,25 @@ def test_a_block_that_comes_back_is_checked_again(tmp_path: Path) -> None:
         Path(str(split_id[1])).unlink()
 
     assert hooks.ends("files", list(marks), marks).keys() == {first}
+
+
+def test_a_file_that_was_lost_is_said_until_it_is_left_out(tmp_path: Path) -> None:
+    path, said = tmp_path / "a.txt", list[Problem | None]()
+    path.write_text("one\n")
+    file = File(path.stat().st_mtime_ns, str(path), path.stat().st_size)
+    split_id: SplitId = ("files", str(path), 0)
+    hooks = Settings(said).hooks
+    path.unlink()
+    hooks.ends("files", [split_id], {split_id: Mark(position=0, identity=file.identity)})
+
+    hooks.note_look(StreamOffset(positions={split_id: 0}), Look())
+    hooks.note_look(StreamOffset(), Look())
+    hooks.note_look(StreamOffset(), Look())
+
+    lost, cleared = said
+    assert lost is not None
+    assert (lost.reason, lost.is_fatal, cleared) == (Reason.SPLITS_LOST, True, None)
+    assert str(path) in lost.message
 
 
 class Bucket:

@@ -7,6 +7,7 @@ import pytest
 from balanced_source.coordinator import HostPhase, HostRole, HostState
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.rollback import is_of_former_times
+from balanced_source_operator.kube.port import RefusedError
 from balanced_source_operator.resources.kinds import (
     BALANCED_SOURCE,
     CHILDREN,
@@ -63,3 +64,26 @@ async def test_a_driver_whose_application_was_just_deleted_does_not_join() -> No
     await observed.refresh(api)
     assert not is_of_former_times(JOINING, REPORT, observed.staying("0"))
     assert observed.stopping == set()
+
+
+class Refusing(Server):
+    """Refuses the list of the first kind."""
+
+    async def list(
+        self, kind: ResourceKind, _namespace: str, *, selector: str
+    ) -> list[dict[str, Any]]:
+        if kind == CHILDREN[0]:
+            raise RefusedError("no", status=403)
+        return await super().list(kind, _namespace, selector=selector)
+
+
+@pytest.mark.asyncio
+async def test_a_kind_whose_list_is_refused_hides_no_other() -> None:
+    api: Any = Refusing(running())
+    observed = Observed(BODY)
+
+    with pytest.raises(RefusedError):
+        await observed.refresh(api)
+
+    assert CHILDREN[0] != KUBEFLOW_APPLICATION
+    assert [a["metadata"]["name"] for a in observed.applications] == ["orders-1"]

@@ -12,7 +12,12 @@ from balanced_source.coordinator import CoordinatorState, HostState
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Decision
-from balanced_source_operator.controller.rollback import ApplicationSettings, TrialMemory, text_of
+from balanced_source_operator.controller.rollback import (
+    ApplicationSettings,
+    TrialMemory,
+    TriedApplication,
+    text_of,
+)
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.kinds import HASH_ANNOTATION
 from balanced_source_operator.runtime.environment import Desired
@@ -115,3 +120,26 @@ def test_settings_that_come_again_after_others_get_the_whole_time_again(between:
         assert scene.judge("bad", FAILS) is (between == "bad")
 
     virtual_time.run(play())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "found"),
+    [
+        ({}, ""),
+        ({"annotations": None}, ""),
+        ({"annotations": {}}, ""),
+        ({"annotations": {HASH_ANNOTATION: "abc"}}, "abc"),
+    ],
+)
+def test_an_application_without_a_hash_is_made_from_no_known_settings(
+    metadata: Manifest, found: str
+) -> None:
+    tried = TriedApplication(
+        manifest={"metadata": metadata},
+        decision=FAILS,
+        incarnation=1,
+        has_adopted=False,
+        since=0.0,
+    )
+
+    assert tried.hash == found

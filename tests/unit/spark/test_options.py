@@ -75,6 +75,10 @@ def test_starting_offsets_and_client_properties_are_taken_over() -> None:
     assert parsed.parallelism == 3
 
 
+def test_the_largest_number_is_one_that_is_allowed() -> None:
+    assert parse_options({**BROKER, "subscribe": "a", "parallelism": "10000"}).parallelism == 10_000
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -289,6 +289,27 @@ def test_a_stream_that_reads_continues_although_discovery_is_refused() -> None:
         made.close()
 
 
+@pytest.mark.parametrize("is_own", [False, True], ids=["another", "its own"])
+def test_a_channel_that_is_closed_by_another_thread_waits_for_its_own(
+    monkeypatch: pytest.MonkeyPatch, *, is_own: bool
+) -> None:
+    """A state that is written later would end the next query."""
+    joined = list[float]()
+    channel = EmbeddedChannel(kafka_source("c"), lambda _: listed(), parallelism=1)
+    channel.start(lambda _: None)
+    thread = channel._thread
+    assert thread is not None
+    end = thread.join
+    monkeypatch.setattr(thread, "join", joined.append)
+    with monkeypatch.context() as patched:
+        if is_own:
+            patched.setattr(threading, "current_thread", lambda: thread)
+        channel.close()
+
+    assert bool(joined) is not is_own
+    end()
+
+
 def test_a_coordinator_that_fails_is_named() -> None:
     channel = EmbeddedChannel(kafka_source("c"), lambda _: listed(), parallelism=1)
     assert channel.refusal() is None, "it has not begun"

@@ -136,6 +136,21 @@ def test_files_of_the_folder_are_properties_and_options_win(tmp_path: Path) -> N
     )
 
 
+def test_of_folders_with_the_same_property_the_last_by_name_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever order the file system lists them."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ssl.ca.pem").write_text(name)
+    listed = Path.iterdir
+    monkeypatch.setattr(
+        Path, "iterdir", lambda path: iter(sorted(listed(path), key=str, reverse=True))
+    )
+
+    assert QuerySecrets(folder=tmp_path).read(WHOLE_FOLDER) == {"ssl.ca.pem": "c"}
+
+
 @pytest.mark.parametrize("folder", ["nowhere", "empty"])
 def test_a_folder_without_secrets_is_named(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -44,6 +44,12 @@ FILES = {"folder": "/data"}
 KAFKA = {"clusters": [{"name": "c", "bootstrapServers": "b:1"}], "subscription": {"topics": ["t"]}}
 
 
+def test_a_connector_that_does_not_say_otherwise_may_change_everything() -> None:
+    unused: Any = None
+
+    assert FilesHalf().fixed(unused) == {}
+
+
 def test_the_crd_has_a_branch_for_each_connector_of_the_project() -> None:
     """Plug-ins have none: installing one never changes the CRD."""
     assert BRANCHES.keys() == BUILT_IN.keys()

@@ -204,14 +204,12 @@ class FilesTaskReader:
             "_modification_time": file.modified // 1000,
             "_size": file.size,
         }
-        columns = []
-        for field in self._arrow:
-            if field.name in self._added:
-                columns.append(_constant(metadata[field.name], field.type, table.num_rows))
-            elif field.name in table.schema.names:
-                columns.append(table.column(field.name))
-            else:
-                columns.append(pa.nulls(table.num_rows, field.type))
+        columns = [
+            _constant(metadata[field.name], field.type, table.num_rows)
+            if field.name in self._added
+            else table.column(field.name)
+            for field in self._arrow
+        ]
         return pa.Table.from_arrays(columns, schema=self._arrow)
 
     @cached_property
