@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem, SplitId
-from balanced_source.connectors.files import File, FilesSource, Format, Store
+from balanced_source.connectors.files import File, FilesSource, Format, Store, file_of
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import ContractViolationError
 from balanced_source.host.ends import Look, Mark
 from balanced_source.reasons import Reason
 from balanced_source_spark.files import hooks as hooks_module
@@ -73,6 +74,12 @@ def test_a_file_that_was_lost_is_said_until_it_is_left_out(tmp_path: Path) -> No
     assert lost is not None
     assert (lost.reason, lost.is_fatal, cleared) == (Reason.SPLITS_LOST, True, None)
     assert str(path) in lost.message
+
+
+@pytest.mark.parametrize("identity", ["", "7", "7-x", "x-7"])
+def test_an_identity_that_is_none_is_refused(identity: str) -> None:
+    with pytest.raises(ContractViolationError, match="does not identify a file"):
+        file_of("/a.txt", identity)
 
 
 class Bucket:

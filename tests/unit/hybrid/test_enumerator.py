@@ -70,26 +70,6 @@ def test_a_switch_says_which_part_is_read_from_where(source: HybridSource, where
     ]
 
 
-def test_the_readers_that_are_there_are_those_of_the_next_part(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    source, registered = parts(MeasuredLists(count=0)), list[tuple[str, list[int]]]()
-    enumerator = enumerator_of(source)
-    with_readers(enumerator, ReaderInfo(subtask_id=1), ReaderInfo(subtask_id=0))
-    monkeypatch.setattr(
-        type(enumerator.part),
-        "add_readers",
-        lambda _, readers: registered.append((enumerator.name, list(readers))),
-    )
-    enumerator.start()
-    context: Any = enumerator.context
-    (call,) = [effect for effect in context.turn.effects if isinstance(effect, ExecuteCall)]
-
-    enumerator.handle_part_call(call.call, answer(call.call))  # type: ignore[arg-type]
-
-    assert registered == [(source.names[1], [0, 1])]
-
-
 def in_second_part(leftovers: int, pending: int) -> HybridSplitEnumerator:
     """Return an enumerator that reads the second part, while splits of the first came back."""
     source = two_parts(5, 5)
