@@ -72,6 +72,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/*
+OpenShift runs pods with ids of their namespace, and its policy restricted-v2 refuses others. Those of values.yaml are left
+out there: without them the user is the namespace's, or else the image's, which is 65532, too. Other ids are a choice.
+*/}}
+{{- define "balanced-source.podSecurityContext" -}}
+{{- $context := deepCopy (default dict .Values.podSecurityContext) }}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}
+{{- range $field := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- if eq (get $context $field | toString) "65532" }}
+{{- $_ := unset $context $field }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $context }}
+{{- end }}
+
 {{/* Labels of everything and those of one object, which win. A key that stands twice would be invalid YAML. */}}
 {{- define "balanced-source.labelsWith" -}}
 {{- toYaml (merge (deepCopy .more) (include "balanced-source.labels" .root | fromYaml)) }}
