@@ -266,7 +266,20 @@ annotations:
 {{- if and (eq (default "" .Values.dnsPolicy) "None") (not (default dict .Values.dnsConfig).nameservers) }}
 {{- fail "dnsPolicy None needs dnsConfig.nameservers: without them no name could be resolved" }}
 {{- end }}
+{{- include "balanced-source.validateMonitors" . }}
 {{- include "balanced-source.validateAlerts" . }}
+{{- end }}
+
+{{/* A key that stands twice would be invalid YAML. */}}
+{{- define "balanced-source.validateMonitors" -}}
+{{- $metrics := .Values.metrics }}
+{{- range $path, $monitor := dict "serviceMonitor" $metrics.serviceMonitor "podMonitor" $metrics.podMonitor "drivers.podMonitor" $metrics.drivers.podMonitor }}
+{{- range $key, $_ := $monitor.endpointAdditionalProperties }}
+{{- if has $key (list "port" "interval" "scrapeTimeout" "honorLabels" "relabelings" "metricRelabelings") }}
+{{- fail (printf "metrics.%s.endpointAdditionalProperties must not set %s: the chart sets it" $path $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Alerts join series by namespace and source: with one namespace for all, a source hides others of its name. */}}

@@ -134,6 +134,30 @@ def test_samples_of_monitors(render: Render, values: dict[str, Any], kind: str, 
     assert "targetLabels" not in spec
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "key"),
+    [
+        (["serviceMonitor"], "ServiceMonitor", "endpoints"),
+        (["podMonitor"], "PodMonitor", "podMetricsEndpoints"),
+        (["drivers", "podMonitor"], "PodMonitor", "podMetricsEndpoints"),
+    ],
+)
+def test_further_fields_of_endpoints(render: Render, path: list[str], kind: str, key: str) -> None:
+    def monitor(**fields: Any) -> dict[str, Any]:
+        values: dict[str, Any] = {"enabled": True, "endpointAdditionalProperties": fields}
+        for name in reversed(path):
+            values = {name: values}
+        return values
+
+    further = {"enableHttp2": False, "params": {"a": ["b"]}}
+    (endpoint,) = one(render(metrics=monitor(**further)), kind)["spec"][key]
+    assert endpoint.items() >= further.items()
+    assert endpoint["interval"] == "30s"
+    message = f"{'.'.join(path)}.endpointAdditionalProperties must not set interval"
+    with pytest.raises(CommandError, match=message):
+        render(metrics=monitor(interval="1m"))
+
+
 def test_labels_of_the_service_for_its_series(render: Render) -> None:
     monitor = {"enabled": True, "targetLabels": ["tier"]}
     spec = one(render(metrics={"serviceMonitor": monitor}), "ServiceMonitor")["spec"]
