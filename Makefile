@@ -48,7 +48,7 @@ IN := tests/contract tests/integration
 # repeats is a failure, and one that does not stays in the log with its reason, as a defect to mend.
 define real
 	@# Not in a test: a cold build takes longer than some tests may on a busy machine.
-	@PYTHONPATH=tests $(RUN) testbed build helm linearisable fake-gcs-server >&2
+	@PYTHONPATH=tests $(RUN) testbed build helm helm4 linearisable fake-gcs-server >&2
 	@echo "integration tests ($(1)), two folders at a time …"
 	@export $(QUICK_JVM) SPARK_SUBMIT_OPTS="$$(PYTHONPATH=tests $(RUN) testbed spark-options)"; \
 	  $(RUN) pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=15 -m "$(1)" $(IN) || { \

@@ -72,9 +72,50 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/*
+OpenShift runs pods with ids of their namespace, and its policy restricted-v2 refuses others. Those of values.yaml are left
+out there: without them the user is the namespace's, or else the image's, which is 65532, too. Other ids are a choice.
+*/}}
+{{- define "balanced-source.podSecurityContext" -}}
+{{- $context := deepCopy (default dict .Values.podSecurityContext) }}
+{{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}
+{{- range $field := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- if eq (get $context $field | toString) "65532" }}
+{{- $_ := unset $context $field }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- toYaml $context }}
+{{- end }}
+
 {{/* Labels of everything and those of one object, which win. A key that stands twice would be invalid YAML. */}}
 {{- define "balanced-source.labelsWith" -}}
 {{- toYaml (merge (deepCopy .more) (include "balanced-source.labels" .root | fromYaml)) }}
+{{- end }}
+
+{{/* Both, of everything and of one object, whose own win. */}}
+{{- define "balanced-source.labelsAndAnnotations" -}}
+labels:
+  {{- include "balanced-source.labelsWith" (dict "root" .root "more" (default dict .labels)) | nindent 2 }}
+{{- with merge (deepCopy (default dict .annotations)) (default dict .root.Values.commonAnnotations) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* What the spec of a monitor says beside its endpoint; a PodMonitor has no targetLabels. */}}
+{{- define "balanced-source.monitorOptions" -}}
+{{- range $field := list "jobLabel" "targetLabels" "podTargetLabels" "sampleLimit" }}
+{{- with get $ $field }}
+{{ $field }}: {{ toJson . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Of the disruption budget, which has either this or maxUnavailable. */}}
+{{- define "balanced-source.minAvailable" -}}
+{{- $least := .Values.podDisruptionBudget.minAvailable }}
+{{- ternary 1 $least (kindIs "invalid" $least) }}
 {{- end }}
 
 {{/* Constraints without a selector would count no pods, and do nothing: they get the Deployment's. */}}
@@ -196,7 +237,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- fail "strategy.type RollingUpdate needs leaderElection.enabled: the old and the new pod would work on the same sources. Remove strategy" }}
 {{- end }}
 {{- if and .Values.podDisruptionBudget.enabled (gt (int .Values.replicas) 1) }}
-{{- $least := toString .Values.podDisruptionBudget.minAvailable }}
+{{- $least := include "balanced-source.minAvailable" . }}
+{{- $most := .Values.podDisruptionBudget.maxUnavailable }}
+{{- if kindIs "invalid" $most | not }}
+{{- if kindIs "invalid" .Values.podDisruptionBudget.minAvailable | not }}
+{{- fail "podDisruptionBudget has minAvailable and maxUnavailable: Kubernetes takes only one of them. Set the other to null" }}
+{{- end }}
+{{- if has (toString $most) (list "0" "0%") }}
+{{- fail (printf "podDisruptionBudget.maxUnavailable is %s: no node could ever be drained. Set it to at least 1" (toString $most)) }}
+{{- end }}
+{{- $least = "0" }}
+{{- end }}
 {{- $pods := int $least }}
 {{- if hasSuffix "%" $least }}
 {{- /* Kubernetes rounds up */}}
@@ -212,7 +263,23 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.serviceMonitor.enabled .Values.metrics.podMonitor.enabled }}
 {{- fail "set at most one of metrics.serviceMonitor.enabled and metrics.podMonitor.enabled: everything would be scraped twice" }}
 {{- end }}
+{{- if and (eq (default "" .Values.dnsPolicy) "None") (not (default dict .Values.dnsConfig).nameservers) }}
+{{- fail "dnsPolicy None needs dnsConfig.nameservers: without them no name could be resolved" }}
+{{- end }}
+{{- include "balanced-source.validateMonitors" . }}
 {{- include "balanced-source.validateAlerts" . }}
+{{- end }}
+
+{{/* A key that stands twice would be invalid YAML. */}}
+{{- define "balanced-source.validateMonitors" -}}
+{{- $metrics := .Values.metrics }}
+{{- range $path, $monitor := dict "serviceMonitor" $metrics.serviceMonitor "podMonitor" $metrics.podMonitor "drivers.podMonitor" $metrics.drivers.podMonitor }}
+{{- range $key, $_ := $monitor.endpointAdditionalProperties }}
+{{- if has $key (list "port" "interval" "scrapeTimeout" "honorLabels" "relabelings" "metricRelabelings") }}
+{{- fail (printf "metrics.%s.endpointAdditionalProperties must not set %s: the chart sets it" $path $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Alerts join series by namespace and source: with one namespace for all, a source hides others of its name. */}}
@@ -247,6 +314,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if hasKey (index $.Values $field) $key }}
 {{- fail (printf "%s must not set %s: the Deployment selects its pods by this label" $field $key) }}
 {{- end }}
+{{- end }}
+{{- if hasKey (default dict $.Values.metrics.service.labels) $key }}
+{{- fail (printf "metrics.service.labels must not set %s: the ServiceMonitor selects the Service by this label" $key) }}
+{{- end }}
+{{- end }}
+{{- range $key, $_ := .Values.commonAnnotations }}
+{{- if or (hasPrefix "helm.sh/" $key) (hasPrefix "meta.helm.sh/" $key) }}
+{{- fail (printf "commonAnnotations must not set %s: Helm acts on it" $key) }}
 {{- end }}
 {{- end }}
 {{- if hasKey .Values.podLabels "balancedsource.io/component" }}
@@ -345,8 +420,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata:
   name: {{ .name }}
-  labels:
-    {{- include "balanced-source.labels" .root | nindent 4 }}
+  {{- include "balanced-source.labelsAndAnnotations" (dict "root" .root) | nindent 2 }}
 spec:
   policyName: {{ .name }}
   validationActions: {{ toJson .root.Values.admissionPolicies.actions }}

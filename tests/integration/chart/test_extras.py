@@ -233,6 +233,18 @@ def test_the_test_pod_goes_to_the_nodes_of_the_operator(render: Render) -> None:
         assert {name: spec[name] for name in places} == places
 
 
+@pytest.mark.parametrize(
+    ("program", "policy"),
+    [("helm", "before-hook-creation"), ("helm4", "before-hook-creation,hook-succeeded")],
+)
+def test_the_test_pod_goes_where_helm_reads_its_log_before(
+    chart: Path, tmp_path: Path, program: str, policy: str
+) -> None:
+    text = Helm(tmp_path, program=program)("template", "demo", chart)
+    [pod] = [d for d in yaml.safe_load_all(text) if d and d["kind"] == "Pod"]
+    assert pod["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == policy
+
+
 def test_doctor_finds_the_operator_whatever_its_name(render: Render) -> None:
     [deployment] = [d for d in render(nameOverride="streams") if d["kind"] == "Deployment"]
     key, value = OPERATOR_SELECTOR.split("=")

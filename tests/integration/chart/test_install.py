@@ -152,6 +152,8 @@ def test_the_operator_reaches_ready_and_leaves_nothing_behind(
     told = release("test", RELEASE, "--namespace", SYSTEM, "--timeout", "2m", "--logs")
     assert "the operator demo-balanced-source is ready" in told
     assert "the API server takes BalancedSource helm-test" in told
+    left = cluster.pods("app.kubernetes.io/component=test", SYSTEM)
+    assert bool(left) == (release.program.name == "helm"), "later versions delete it"
     cluster.control_plane.apply(source(cluster, tmp_path / "data"))
 
     def ready() -> bool:

@@ -20,7 +20,6 @@ pytestmark = pytest.mark.integration
 NAME = "demo-balanced-source"
 CRD = CHECKOUT / "crds" / "balancedsource.io_balancedsources.yaml"
 Render = Callable[..., list[dict[str, Any]]]
-FREE_FORM = ("podSecurityContext", "securityContext", "resources", "metrics.dashboards.labels")
 
 
 def kinds(documents: list[dict[str, Any]]) -> set[str]:
@@ -388,24 +387,3 @@ def test_the_former_name_of_the_ports_of_sources_still_replaces_them(render: Ren
     assert 9092 in ports()
     assert ports(kafkaPorts=[19092]) == ports(sourcePorts=[19092])
     assert 9092 not in ports(kafkaPorts=[])
-
-
-def test_every_value_is_described(chart: Path) -> None:
-    described = (chart / "README.md").read_text()
-    values = yaml.safe_load((chart / "values.yaml").read_text())
-    missing = [name for name in leaves(values) if f"`{name}`" not in described]
-    assert missing == []
-
-
-def leaves(values: dict[str, Any], prefix: str = "") -> list[str]:
-    """Dotted names of all values; what is free-form counts as one."""
-    names = []
-    for key, value in values.items():
-        name = f"{prefix}{key}"
-        free_form = name in FREE_FORM
-        names += (
-            leaves(value, f"{name}.")
-            if isinstance(value, dict) and value and not free_form
-            else [name]
-        )
-    return names

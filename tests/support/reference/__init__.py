@@ -1,4 +1,4 @@
-"""Pages of docs/reference that are made from the code.
+"""Pages of docs/reference, and others, that are made from the code.
 
 ``python -m support.reference`` writes them.
 """
@@ -24,6 +24,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "options.md": options.page,
     "metrics.md": metrics.page,
     "chart-values.md": chart_values.page,
+    "../../charts/balanced-source/README.md": chart_values.readme,
     "settings.md": settings.page,
     "labels.md": labels.page,
     "command-line.md": command_line.page,

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from testbed.control_plane import ADMIN, ControlPlane
 from testbed.processes import Child, Supervisor
@@ -21,6 +21,7 @@ class OperatorProcess:
         spark_conf: that every application needs in this cluster.
         user: whose rights it has.
         detach: whether it outlives this process.
+        prefix: words before its command, such as those that run it as another user.
         name: of its processes, unique within the control plane.
         settings: further ``BALANCED_SOURCE_…`` variables, without that prefix.
         environment: further variables.
@@ -36,6 +37,7 @@ class OperatorProcess:
         detach: bool = False,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        prefix: Sequence[str] = (),
         name: str = "operator",
         start_timeout: float = 60.0,
     ) -> None:
@@ -51,6 +53,7 @@ class OperatorProcess:
         }
         self._environment = dict(environment or {})
         self._user = user
+        self._prefix = prefix
         self._supervisor = Supervisor(control_plane.run_dir, detach=detach)
         self._child: Child | None = None
         self._starts = 0
@@ -65,7 +68,7 @@ class OperatorProcess:
             **{f"BALANCED_SOURCE_{name}": value for name, value in self._variables.items()},
             **self._environment,
         }
-        command = [sys.executable, "-c", _PROGRAM, "operator"]
+        command = [*self._prefix, sys.executable, "-c", _PROGRAM, "operator"]
         self._child = self._supervisor.start(
             f"{self._name}-{self._starts}", command, env=environment
         )

@@ -8,7 +8,7 @@ import pytest
 
 from balanced_source_operator.cli.markdown import rows_of
 from balanced_source_operator.spec.crd import custom_resource_definition
-from support.reference import PAGES
+from support.reference import PAGES, chart_values
 from support.reference.options import options
 from testbed.versions import CHECKOUT
 
@@ -46,8 +46,21 @@ def test_every_field_has_a_meaning() -> None:
     assert [path for path, _, _, meaning in rows if not meaning] == []
 
 
-def test_every_value_of_the_chart_is_named() -> None:
-    assert PAGES["chart-values.md"]().count("\n| `") > 60
+def test_every_value_of_the_chart_has_a_meaning() -> None:
+    values = chart_values.values()
+
+    assert len(values) > 100
+    assert [path for path, _, _, meaning in values if not meaning] == []
+
+
+def test_the_readme_of_the_chart_has_its_values_and_links_to_pages() -> None:
+    text = chart_values.readme()
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+
+    assert list(rows) == [path for path, _, _, _ in chart_values.values()]
+    assert "| `[53, 5353]` |" in rows["networkPolicy.dnsPorts"]
+    assert "(../../docs/how-to/status-page.md)" in rows["page.enabled"]
+    assert (chart_values.CHART / "../../docs/how-to/status-page.md").is_file()
 
 
 def test_the_options_are_those_that_the_code_reads() -> None:
