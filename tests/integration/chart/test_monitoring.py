@@ -84,7 +84,7 @@ def test_alerts_ask_for_the_series_of_one_cluster(render: Render) -> None:
         assert metrics
         assert expr.count(of_cluster) == len(metrics)
     assert (
-        f'balanced_source_condition{{{of_cluster},type="Ready"}} == 0'
+        f'balanced_source_condition{{{of_cluster},type="Ready"}}) == 0'
         in (asked["BalancedSourceNotReady"])
     )
     with pytest.raises(CommandError, match="invalid propertyName"):
