@@ -248,6 +248,7 @@ def _row_drivers() -> list[AnyPanel]:
         _epochs_not_adopted(),
         _failing_discoveries(),
         _failures_of_applications_in_a_row(),
+        _restarts_of_drivers(),
         _skipped_records(),
     ]
 
@@ -320,7 +321,7 @@ def _failing_discoveries() -> AnyPanel:
                 "has the error."
             ),
             alerts=["BalancedSourceDiscoveryFailing"],
-            width=8,
+            width=6,
         ),
         panels.COUNT,
         top(SOURCES("discovery_failing_scopes")),
@@ -338,13 +339,34 @@ def _failures_of_applications_in_a_row() -> AnyPanel:
                     "run in between. See the log of its driver."
                 ),
                 alerts=["BalancedSourceApplicationFailing"],
-                width=8,
+                width=6,
             ),
             panels.COUNT,
             top(SOURCES("application_failures")),
             axis="failures",
         ),
         3,
+    )
+
+
+def _restarts_of_drivers() -> AnyPanel:
+    return panels.limited(
+        panels.ranked(
+            About(
+                title="Restarts of drivers within 2 hours",
+                text=(
+                    "Drivers that were started again although no change of the source asked for "
+                    "it, of the host with most. A driver that dies every 12 minutes is seen here "
+                    "only. See the log of the driver, and the events of its pod."
+                ),
+                alerts=["BalancedSourceDriverRestarting"],
+                width=6,
+            ),
+            panels.COUNT,
+            top_of("changes", SOURCES("driver_restarts_total"), "2h"),
+            axis="restarts",
+        ),
+        4,
     )
 
 
@@ -357,7 +379,7 @@ def _skipped_records() -> AnyPanel:
                 "started. The sink lacks them. Raise the retention, or read faster."
             ),
             alerts=["BalancedSourceDataLoss"],
-            width=8,
+            width=6,
         ),
         panels.RECORDS,
         top(SOURCES("skipped_records")),
