@@ -175,7 +175,12 @@ def _states() -> AnyPanel:
                 "once, look for a cause that they share: a CLUSTER, a node, the API server or "
                 "an upgrade."
             ),
-            alerts=["BalancedSourceNotReady", "BalancedSourceDegraded", "BalancedSourceDataLoss"],
+            alerts=[
+                "BalancedSourceNotReady",
+                "BalancedSourceDegraded",
+                "BalancedSourceDataLoss",
+                "BalancedSourceDataLossUnknown",
+            ],
         ),
         panels.COUNT,
         axis="sources",
@@ -378,7 +383,7 @@ def _skipped_records() -> AnyPanel:
                 "Offsets that were deleted before they were read, since the driver has "
                 "started. The sink lacks them. Raise the retention, or read faster."
             ),
-            alerts=["BalancedSourceDataLoss"],
+            alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
             width=6,
         ),
         panels.RECORDS,

@@ -89,7 +89,7 @@ def _skipped_records() -> AnyPanel:
                 "Offsets that were deleted before they were read, since the driver has "
                 "started. The sink lacks them. Raise the retention, or read faster."
             ),
-            alerts=["BalancedSourceDataLoss"],
+            alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
             width=8,
         ),
         panels.RECORDS,

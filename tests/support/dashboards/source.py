@@ -156,7 +156,11 @@ def _reasons() -> AnyPanel:
                 "The reasons that the conditions had. The page of reasons in the reference "
                 "says what each means and what to do."
             ),
-            alerts=["BalancedSourceDegraded", "BalancedSourceDataLoss"],
+            alerts=[
+                "BalancedSourceDegraded",
+                "BalancedSourceDataLoss",
+                "BalancedSourceDataLossUnknown",
+            ],
         ),
         Query(
             expr=f"max by (type, reason) ({SOURCE('condition_reason')}) == 1",
