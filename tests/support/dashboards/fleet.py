@@ -206,7 +206,7 @@ def _lag() -> AnyPanel:
                 "Records that can be read and are not read yet. A gap means that the lag was "
                 "unknown, not that it was zero. A high lag that shrinks needs no action."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS,
@@ -223,7 +223,7 @@ def _growth_of_the_lag() -> AnyPanel:
                 "Change of the lag over 15 minutes. Above zero, more records arrive than are "
                 "read: add readers, or find what limits them on the dashboard of the source."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS_PER_SECOND,

@@ -76,7 +76,7 @@ def _behind() -> AnyPanel:
                 "count records. One of the two is unknown for most sources; if both are, the "
                 "driver cannot reach a broker or does not report."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=6,
             height=4,
         ),
@@ -189,7 +189,7 @@ def _lag() -> AnyPanel:
                 "unknown, not that it was zero. If it grows, add readers, or find what limits "
                 "them below."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS,
@@ -203,7 +203,7 @@ def _growth_of_the_lag() -> AnyPanel:
         About(
             title="Growth of the lag",
             text="Change of the lag over 15 minutes: above zero the source falls behind.",
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS_PER_SECOND,
