@@ -34,6 +34,7 @@ lint: install ## ruff, mypy --strict, import contracts, hadolint, lengths, plain
 	@.venv/bin/hadolint Dockerfile
 	@$(PY) .ci/structure.py
 	@$(PY) .ci/prose.py
+	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' || { echo "lint: these merges are not finished"; exit 1; }
 
 test: lint testbed native ## What every change must pass: lint, unit tests, the quick ones on real parts
 	@$(MAKE) --no-print-directory test-unit test-real

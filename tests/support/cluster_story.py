@@ -293,10 +293,10 @@ class Story:
     def events(self) -> list[str]:
         return [manifest["reason"] for manifest in self.server.select(EVENT, NAMESPACE)]
 
-    def sample(self, name: str) -> float | None:
+    def sample(self, name: str, **more: str) -> float | None:
         """Return what the first operator serves as a metric of the source; None for no series."""
         registry = self.operators[0].supervisor._env.metrics.registry
-        labels = {"namespace": NAMESPACE, "source": "orders"}
+        labels = {"namespace": NAMESPACE, "source": "orders", **more}
         return registry.get_sample_value(f"balanced_source_{name}", labels)
 
     def children(self) -> list[str]:

@@ -15,6 +15,8 @@ def head(rule: dict[str, Any]) -> str:
     if severity not in _SEVERITIES:
         raise ValueError(f"severity {severity!r} of {rule['alert']}")
     after = f" for {_spelt(rule['for'])}" if "for" in rule else ""
+    if "keep_firing_for" in rule:
+        after += f", until it is false for {_spelt(rule['keep_firing_for'])}"
     condition = " ".join(str(rule["expr"]).split())
     fires = f"fires when this is true{after}: `{condition}`"
     return f"**{summary_of(rule)}.** Severity {severity}; {fires}"

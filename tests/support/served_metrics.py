@@ -17,6 +17,7 @@ def everything() -> Metrics:
     with metrics.turn(source):
         metrics.published(source)
         metrics.created(source)
+        metrics.restarted(source, {"0": 1})
     metrics.observe(
         source,
         Status(lag=1, seconds_behind=1, conditions=[condition], autoscaling=numbers),

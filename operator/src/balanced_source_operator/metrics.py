@@ -82,6 +82,11 @@ OF_SIGNALS: Final = {
 }
 """What is known of a source besides its status: name → text."""
 
+_OF_RESTARTS: Final = (
+    "Drivers that were started again although no change of the source asked for it: after a"
+    " failure, or because the pod was evicted or deleted."
+)
+
 
 class Metrics:
     """All metrics of the process, in one registry."""
@@ -100,6 +105,7 @@ class Metrics:
         self._created = self._made(
             Counter, "applications_created", "Created SparkApplications.", *LABELS
         )
+        self._restarts = self._made(Counter, "driver_restarts", _OF_RESTARTS, *LABELS, "host")
         self._status = {
             field: self._gauge(name, text) for field, (name, text) in _OF_STATUS.items()
         }
@@ -140,6 +146,7 @@ class Metrics:
         ).set(time.time())
         self._reasons: dict[Identity, set[tuple[str, str]]] = {}
         self._conditions: dict[Identity, set[str]] = {}
+        self._hosts: dict[Identity, set[str]] = {}
         self._observed: dict[Identity, tuple[Status, Mapping[str, float | None] | None]] = {}
 
     def _made(self, kind: Any, name: str, text: str, *labels: str) -> Any:
@@ -169,6 +176,15 @@ class Metrics:
     def created(self, source: Identity) -> None:
         """Count a created SparkApplication."""
         self._created.labels(source.namespace, source.name).inc()
+
+    def restarted(self, source: Identity, hosts: Mapping[str, int]) -> None:
+        """Count drivers that were started again, by host.
+
+        A host is counted from 0 on, or its first restart is no increase.
+        """
+        self._hosts.setdefault(source, set()).update(hosts)
+        for host, number in hosts.items():
+            self._restarts.labels(source.namespace, source.name, host).inc(number)
 
     def requested(self, verb: str, kind: str, error: str = "") -> None:
         """Count a request to the API server, and its failure if `error` says what failed."""
@@ -246,6 +262,8 @@ class Metrics:
             *self._signals.values(),
         ):
             _remove(metric, labels)
+        for host in self._hosts.pop(source, ()):
+            _remove(self._restarts, (*labels, host))
         for bound in ("min", "max"):
             _remove(self._balance, (*labels, bound))
 

@@ -84,11 +84,40 @@ def test_alerts_ask_for_the_series_of_one_cluster(render: Render) -> None:
         assert metrics
         assert expr.count(of_cluster) == len(metrics)
     assert (
-        f'balanced_source_condition{{{of_cluster},type="Ready"}} == 0'
+        f'balanced_source_condition{{{of_cluster},type="Ready"}}) == 0'
         in (asked["BalancedSourceNotReady"])
     )
     with pytest.raises(CommandError, match="invalid propertyName"):
         render(metrics={"prometheusRule": {"enabled": True, "matchLabels": {"a-b": "c"}}})
+
+
+WITHOUT = "without (container, endpoint, instance, node, pod)"
+
+
+@pytest.mark.parametrize(
+    ("limits", "expr"),
+    [
+        ({"records": 5_000_000}, f"max {WITHOUT} (balanced_source_lag_records) > 5000000"),
+        ({"seconds": 600}, f"max {WITHOUT} (balanced_source_behind_seconds) > 600"),
+        (
+            {"records": 7, "seconds": 600},
+            (
+                f"max {WITHOUT} (balanced_source_lag_records) > 7"
+                f" or max {WITHOUT} (balanced_source_behind_seconds) > 600"
+            ),
+        ),
+        ({}, None),
+    ],
+)
+def test_a_high_lag_is_an_alert_only_with_a_limit(
+    render: Render, limits: dict[str, int], expr: str | None
+) -> None:
+    rule = {"enabled": True, "lagHigh": limits}
+    made = one(render(metrics={"prometheusRule": rule}), "PrometheusRule")
+    exprs = {rule["alert"]: rule["expr"] for rule in made["spec"]["groups"][0]["rules"]}
+
+    assert exprs.get("BalancedSourceLagHigh") == expr
+    assert "BalancedSourceLagGrowing" in exprs
 
 
 @pytest.mark.parametrize("more", [{"disabled": ["Degraded"]}, {"overrides": {"Degraded": {}}}])

@@ -175,7 +175,12 @@ def _states() -> AnyPanel:
                 "once, look for a cause that they share: a CLUSTER, a node, the API server or "
                 "an upgrade."
             ),
-            alerts=["BalancedSourceNotReady", "BalancedSourceDegraded", "BalancedSourceDataLoss"],
+            alerts=[
+                "BalancedSourceNotReady",
+                "BalancedSourceDegraded",
+                "BalancedSourceDataLoss",
+                "BalancedSourceDataLossUnknown",
+            ],
         ),
         panels.COUNT,
         axis="sources",
@@ -201,7 +206,7 @@ def _lag() -> AnyPanel:
                 "Records that can be read and are not read yet. A gap means that the lag was "
                 "unknown, not that it was zero. A high lag that shrinks needs no action."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS,
@@ -218,7 +223,7 @@ def _growth_of_the_lag() -> AnyPanel:
                 "Change of the lag over 15 minutes. Above zero, more records arrive than are "
                 "read: add readers, or find what limits them on the dashboard of the source."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS_PER_SECOND,
@@ -248,6 +253,7 @@ def _row_drivers() -> list[AnyPanel]:
         _epochs_not_adopted(),
         _failing_discoveries(),
         _failures_of_applications_in_a_row(),
+        _restarts_of_drivers(),
         _skipped_records(),
     ]
 
@@ -320,7 +326,7 @@ def _failing_discoveries() -> AnyPanel:
                 "has the error."
             ),
             alerts=["BalancedSourceDiscoveryFailing"],
-            width=8,
+            width=6,
         ),
         panels.COUNT,
         top(SOURCES("discovery_failing_scopes")),
@@ -338,13 +344,34 @@ def _failures_of_applications_in_a_row() -> AnyPanel:
                     "run in between. See the log of its driver."
                 ),
                 alerts=["BalancedSourceApplicationFailing"],
-                width=8,
+                width=6,
             ),
             panels.COUNT,
             top(SOURCES("application_failures")),
             axis="failures",
         ),
         3,
+    )
+
+
+def _restarts_of_drivers() -> AnyPanel:
+    return panels.limited(
+        panels.ranked(
+            About(
+                title="Restarts of drivers within 2 hours",
+                text=(
+                    "Drivers that were started again although no change of the source asked for "
+                    "it, of the host with most. A driver that dies every 12 minutes is seen here "
+                    "only. See the log of the driver, and the events of its pod."
+                ),
+                alerts=["BalancedSourceDriverRestarting"],
+                width=6,
+            ),
+            panels.COUNT,
+            top_of("changes", SOURCES("driver_restarts_total"), "2h"),
+            axis="restarts",
+        ),
+        4,
     )
 
 
@@ -356,8 +383,8 @@ def _skipped_records() -> AnyPanel:
                 "Offsets that were deleted before they were read, since the driver has "
                 "started. The sink lacks them. Raise the retention, or read faster."
             ),
-            alerts=["BalancedSourceDataLoss"],
-            width=8,
+            alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
+            width=6,
         ),
         panels.RECORDS,
         top(SOURCES("skipped_records")),

@@ -40,6 +40,11 @@ DRIVER: Final = Selector("balanced_source_host_", ('namespace=~"$namespace|"', '
 that series without one are taken too."""
 
 
+def of_source(metric: str, *matchers: str) -> str:
+    """Return the value of a metric of the chosen source, whichever replica serves it."""
+    return f"max({SOURCE(metric, *matchers)})"
+
+
 def each(selector: str, by: str = PER_SOURCE) -> str:
     """Return one series per source, or per value of other labels.
 

@@ -119,7 +119,8 @@ def _changes_within_an_hour() -> AnyPanel:
             title="Changes within an hour",
             text=(
                 "Published assignments and created Spark applications of all sources. Many "
-                "applications mean restarts: see the failures of applications."
+                "applications mean restarts: see the failures of applications, and the restarts "
+                "of drivers."
             ),
             width=8,
         ),

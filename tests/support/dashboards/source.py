@@ -5,7 +5,8 @@ from grafana_foundation_sdk.builders import dashboard as dashboards
 from support.dashboards import panels
 from support.dashboards.board import Board, Row, labels_of, rendered
 from support.dashboards.panels import About, AnyPanel, Query
-from support.dashboards.promql import OPERATOR, RATE, SOURCE
+from support.dashboards.problems import row_problems
+from support.dashboards.promql import OPERATOR, SOURCE, of_source
 from support.dashboards.readers import row_brokers, row_readers
 
 
@@ -23,7 +24,7 @@ def dashboard() -> str:
                 Row(title="Conditions", panels=_row_conditions()),
                 Row(title="Lag and load", panels=_row_load()),
                 Row(title="Assignment", panels=_row_assignment()),
-                Row(title="Problems", panels=_row_problems()),
+                Row(title="Problems", panels=row_problems()),
                 Row(title="Readers (needs the drivers to be scraped)", panels=row_readers()),
                 Row(title="Kafka brokers, as the driver sees them", panels=row_brokers()),
             ],
@@ -39,15 +40,10 @@ def _variables() -> list[dashboards.QueryVariable | dashboards.CustomVariable]:
     ]
 
 
-def _of(metric: str, *matchers: str) -> str:
-    return f"max({SOURCE(metric, *matchers)})"
-
-
-AGE = f"time() - {_of('report_timestamp_seconds')}"
+AGE = f"time() - {of_source('report_timestamp_seconds')}"
 READY = SOURCE("condition_reason", 'type="Ready"')
 REASON = f"max by (reason) ({READY}) == 1"
-CAPACITY = _of("autoscaling_reader_capacity_records_per_second")
-TURNS = f"sum by (le) (rate({SOURCE('turn_seconds_bucket')}{RATE}))"
+CAPACITY = of_source("autoscaling_reader_capacity_records_per_second")
 
 
 def _row_now() -> list[AnyPanel]:
@@ -80,13 +76,13 @@ def _behind() -> AnyPanel:
                 "count records. One of the two is unknown for most sources; if both are, the "
                 "driver cannot reach a broker or does not report."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=6,
             height=4,
         ),
         panels.COUNT,
-        Records=_of("lag_records"),
-        Seconds=_of("behind_seconds"),
+        Records=of_source("lag_records"),
+        Seconds=of_source("behind_seconds"),
     )
 
 
@@ -102,10 +98,10 @@ def _readers_and_splits() -> AnyPanel:
             height=4,
         ),
         panels.COUNT,
-        Desired_readers=_of("desired_readers"),
-        Actual_readers=_of("readers"),
-        Splits=_of("splits"),
-        Pending_splits=_of("pending_splits"),
+        Desired_readers=of_source("desired_readers"),
+        Actual_readers=of_source("readers"),
+        Splits=of_source("splits"),
+        Pending_splits=of_source("pending_splits"),
     )
 
 
@@ -160,7 +156,11 @@ def _reasons() -> AnyPanel:
                 "The reasons that the conditions had. The page of reasons in the reference "
                 "says what each means and what to do."
             ),
-            alerts=["BalancedSourceDegraded", "BalancedSourceDataLoss"],
+            alerts=[
+                "BalancedSourceDegraded",
+                "BalancedSourceDataLoss",
+                "BalancedSourceDataLossUnknown",
+            ],
         ),
         Query(
             expr=f"max by (type, reason) ({SOURCE('condition_reason')}) == 1",
@@ -189,12 +189,12 @@ def _lag() -> AnyPanel:
                 "unknown, not that it was zero. If it grows, add readers, or find what limits "
                 "them below."
             ),
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS,
         axis="records",
-        Lag=_of("lag_records"),
+        Lag=of_source("lag_records"),
     )
 
 
@@ -203,7 +203,7 @@ def _growth_of_the_lag() -> AnyPanel:
         About(
             title="Growth of the lag",
             text="Change of the lag over 15 minutes: above zero the source falls behind.",
-            alerts=["BalancedSourceLagGrowing"],
+            alerts=["BalancedSourceLagGrowing", "BalancedSourceLagHigh"],
             width=8,
         ),
         panels.RECORDS_PER_SECOND,
@@ -222,7 +222,7 @@ def _time_behind() -> AnyPanel:
             width=8,
         ),
         panels.SECONDS,
-        Behind=_of("behind_seconds"),
+        Behind=of_source("behind_seconds"),
     )
 
 
@@ -239,8 +239,8 @@ def _arrival_and_capacity() -> AnyPanel:
             width=8,
         ),
         panels.RECORDS_PER_SECOND,
-        Arrival=_of("autoscaling_arrival_records_per_second"),
-        Capacity=f"{CAPACITY} * {_of('readers')}",
+        Arrival=of_source("autoscaling_arrival_records_per_second"),
+        Capacity=f"{CAPACITY} * {of_source('readers')}",
         Capacity_of_one_reader=CAPACITY,
     )
 
@@ -257,7 +257,7 @@ def _utilization() -> AnyPanel:
             width=8,
         ),
         panels.PERCENT,
-        Busiest_reader=_of("autoscaling_utilization_percent"),
+        Busiest_reader=of_source("autoscaling_utilization_percent"),
     )
 
 
@@ -274,9 +274,9 @@ def _readers() -> AnyPanel:
         ),
         panels.COUNT,
         axis="readers",
-        Decided_by_the_autoscaler=_of("autoscaling_desired_readers"),
-        Desired=_of("desired_readers"),
-        Actual=_of("readers"),
+        Decided_by_the_autoscaler=of_source("autoscaling_desired_readers"),
+        Desired=of_source("desired_readers"),
+        Actual=of_source("readers"),
     )
 
 
@@ -304,8 +304,8 @@ def _splits_per_reader() -> AnyPanel:
         ),
         panels.COUNT,
         axis="splits",
-        Fewest=_of("splits_per_reader", 'bound="min"'),
-        Most=_of("splits_per_reader", 'bound="max"'),
+        Fewest=of_source("splits_per_reader", 'bound="min"'),
+        Most=of_source("splits_per_reader", 'bound="max"'),
     )
 
 
@@ -323,8 +323,8 @@ def _epochs() -> AnyPanel:
         ),
         panels.COUNT,
         axis="epoch",
-        Decided=_of("epoch"),
-        Adopted=_of("acknowledged_epoch"),
+        Decided=of_source("epoch"),
+        Adopted=of_source("acknowledged_epoch"),
     )
 
 
@@ -341,7 +341,7 @@ def _epochs_not_adopted() -> AnyPanel:
         ),
         panels.COUNT,
         axis="epochs",
-        Not_adopted=_of("epoch_lag"),
+        Not_adopted=of_source("epoch_lag"),
     )
 
 
@@ -357,8 +357,8 @@ def _splits() -> AnyPanel:
         ),
         panels.COUNT,
         axis="splits",
-        Known=_of("splits"),
-        Pending=_of("pending_splits"),
+        Known=of_source("splits"),
+        Pending=of_source("pending_splits"),
     )
 
 
@@ -367,8 +367,9 @@ def _changes_within_an_hour() -> AnyPanel:
         About(
             title="Changes within an hour",
             text=(
-                "Published assignments, and created Spark applications. More than one "
-                "application an hour means restarts."
+                "Published assignments, and Spark applications that the operator created. "
+                "Kubeflow's Spark operator starts a failed driver again in the same application: "
+                "see the restarts of drivers."
             ),
             width=8,
         ),
@@ -394,99 +395,4 @@ def _age_of_the_newest_report() -> AnyPanel:
             Age=AGE,
         ),
         120,
-    )
-
-
-def _row_problems() -> list[AnyPanel]:
-    return [
-        _failing_discoveries(),
-        _failures_of_the_application_in_a_row(),
-        _skipped_records(),
-        _turns_of_the_operator(),
-        _failed_turns(),
-    ]
-
-
-def _failing_discoveries() -> AnyPanel:
-    return panels.named(
-        About(
-            title="Failing discoveries",
-            text=(
-                "Clusters, or other parts of the source, whose newest discovery failed. The "
-                "condition Degraded has the error."
-            ),
-            alerts=["BalancedSourceDiscoveryFailing"],
-            width=8,
-        ),
-        panels.COUNT,
-        axis="scopes",
-        Failing=_of("discovery_failing_scopes"),
-    )
-
-
-def _failures_of_the_application_in_a_row() -> AnyPanel:
-    return panels.limited(
-        panels.named(
-            About(
-                title="Failures of the application in a row",
-                text=(
-                    "See the log of the driver. The operator keeps a failed application for a "
-                    "while, and starts it again."
-                ),
-                alerts=["BalancedSourceApplicationFailing"],
-                width=8,
-            ),
-            panels.COUNT,
-            axis="failures",
-            Failures=_of("application_failures"),
-        ),
-        3,
-    )
-
-
-def _skipped_records() -> AnyPanel:
-    return panels.named(
-        About(
-            title="Skipped records",
-            text=(
-                "Offsets that were deleted before they were read, since the driver has "
-                "started. The sink lacks them. Raise the retention, or read faster."
-            ),
-            alerts=["BalancedSourceDataLoss"],
-            width=8,
-        ),
-        panels.RECORDS,
-        axis="records",
-        Skipped=_of("skipped_records"),
-    )
-
-
-def _turns_of_the_operator() -> AnyPanel:
-    return panels.named(
-        About(
-            title="Turns of the operator",
-            text=(
-                "How long the operator works on this source at a time. Above 1 s for long: check "
-                "the latency of the API server, and the CPU limit of the operator."
-            ),
-        ),
-        panels.SECONDS,
-        p50=f"histogram_quantile(0.5, {TURNS})",
-        p99=f"histogram_quantile(0.99, {TURNS})",
-    )
-
-
-def _failed_turns() -> AnyPanel:
-    return panels.named(
-        About(
-            title="Failed turns within 10 minutes",
-            text=(
-                "The operator retries them. If they repeat, the condition Degraded and the log of "
-                "the operator have the error."
-            ),
-            alerts=["BalancedSourceTurnsFailing"],
-        ),
-        panels.COUNT,
-        axis="turns",
-        Failed=f"max(increase({SOURCE('failed_turns_total')}[10m]))",
     )

@@ -57,6 +57,10 @@ def test_a_runbook_begins_with_the_text_of_its_alert(rule: dict[str, Any]) -> No
         ({}, "**NAMESPACE/SOURCE is late.** Severity warning; fires when this is true: `a > 0`"),
         ({"for": "1m"}, "fires when this is true for 1 minute: `a > 0`"),
         ({"for": "15m", "expr": "a\n  > 0"}, "fires when this is true for 15 minutes: `a > 0`"),
+        (
+            {"for": "1m", "keep_firing_for": "5m"},
+            "fires when this is true for 1 minute, until it is false for 5 minutes: `a > 0`",
+        ),
     ],
 )
 def test_the_line_of_an_alert_has_severity_time_and_rule(
@@ -75,7 +79,7 @@ def test_every_alert_is_played_and_fires_once_at_least() -> None:
     firing = {
         test["alertname"]
         for case in CASES
-        for test in case["alert_rule_test"]
+        for test in case.get("alert_rule_test", ())
         if test["exp_alerts"]
     }
     assert firing == set(NAMES)

@@ -17,6 +17,7 @@ from balanced_source.documents.report import (
 )
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source.host.reader_figures import joined
+from balanced_source_operator.controller.driver_restarts import DriverRestarts
 from balanced_source_operator.controller.driver_starts import DriverStart, starts_of
 from balanced_source_operator.kube.port import Manifest
 
@@ -64,6 +65,7 @@ class Pulses:
     def __init__(self) -> None:
         self._of: dict[str, Liveness] = {}
         self._starts: dict[str, DriverStart] = {}
+        self._restarts = DriverRestarts()
         self._heard_at = self._heard_since = -math.inf
 
     def look(self, host: str, report: HostReport | None, *, now: float) -> None:
@@ -110,8 +112,10 @@ class Pulses:
         pods: Sequence[Manifest],
         *,
         now: float,
-    ) -> None:
+    ) -> Mapping[str, int]:
         """Look at the driver pods of all hosts.
+
+        Return how many were started again since the last look, by host.
 
         Args:
             applications: of each host.
@@ -119,6 +123,7 @@ class Pulses:
             now: by the operator's clock.
         """
         self._starts = starts_of(applications, pods, before=self._starts, now=now)
+        return self._restarts.look(applications, pods)
 
     def starting(self, state: CoordinatorState[Any]) -> dict[str, str]:
         """Return the driver pods that are newer than the last report of their hosts, by host.

@@ -368,7 +368,9 @@ class SourceRuntime:
 
     def _unheard(self, now: float) -> tuple[Mapping[str, str], frozenset[str]]:
         """Return the drivers that have started and not reported, and the hosts with unknown lag."""
-        self._pulses.look_at_drivers(self._observed.by_host, self._observed.all(POD), now=now)
+        applications, pods = self._observed.by_host, self._observed.all(POD)
+        restarts = self._pulses.look_at_drivers(applications, pods, now=now)
+        self._env.metrics.restarted(self._identity, restarts)
         if (coordinator := self._coordination.coordinator) is None:
             return {}, frozenset()
         state = coordinator.state
