@@ -23,6 +23,9 @@ _MATCHER: Final = f'{_LABEL}="here"'
 _NO_SITE: Final = f'{_LABEL}=""'
 """Selects the series of the cases as they are, so that alerts have the labels that cases expect."""
 
+_LIMITS: Final = {"records": 1_000_000, "seconds": 3600}
+"""Those of the cases; without any, the chart leaves the alert out."""
+
 _SERIES: Final = re.compile(r"(\w+)(?:\{(.*)\})?")
 _Values = Callable[[str], str]
 _ELSEWHERE: Final[dict[str, _Values]] = {
@@ -66,7 +69,7 @@ def check(program: Path, cases: Path, folder: Path) -> str:
 def _rendered(folder: Path, name: str, **values: Any) -> list[dict[str, Any]]:
     """Return the groups of the chart's rules with `matchLabels`."""
     helm = Helm(folder / "helm")
-    rule = {"enabled": True, "matchLabels": {_LABEL: "here"}}
+    rule = {"enabled": True, "matchLabels": {_LABEL: "here"}, "lagHigh": _LIMITS}
     file = helm.values(name, {"metrics": {"prometheusRule": rule}, **values})
     documents = yaml.safe_load_all(helm("template", "demo", _CHART, "--values", file))
     (made,) = (each for each in documents if each and each["kind"] == "PrometheusRule")
