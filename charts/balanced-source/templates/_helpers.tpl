@@ -344,10 +344,20 @@ annotations:
 {{- if and (not .Values.crds.install) (not .Values.crds.keep) }}
 {{- fail "crds.install=false with crds.keep=false would delete the definition and every BalancedSource at an upgrade: set crds.keep=true" }}
 {{- end }}
+{{- /* Empty without a cluster, as in helm template and a dry run of the client: then nothing is refused. */}}
+{{- $crd := default dict (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "balancedsources.balancedsource.io") }}
+{{- $found := dig "metadata" "annotations" dict $crd }}
+{{- if and .Values.crds.install (not .Values.crds.allowOlder) }}
+{{- /* Releases before the annotation have labelled the definition. Text that is no version tells nothing. */}}
+{{- $there := dig "balancedsource.io/crd-version" (dig "metadata" "labels" "app.kubernetes.io/version" "" $crd) $found }}
+{{- if regexMatch "^v?[0-9]+\\.[0-9]+\\.[0-9]+([-+][0-9A-Za-z.+-]+)?$" $there }}
+{{- if gt ((semver $there).Compare (semver .Chart.Version)) 0 }}
+{{- fail (printf "the definition (CRD) in this cluster is of release %s, and that of this chart, %s, is older: with it the API server drops the fields of sources that it does not know, for good. Set crds.install=false to keep the newer definition, or crds.allowOlder=true to replace it all the same. docs/how-to/upgrades.md says what an older operator does then" $there .Chart.Version) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if not .Values.crds.install }}
 {{- /* Helm looks at the object as it is, whatever the values say now. */}}
-{{- $crd := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "balancedsources.balancedsource.io" }}
-{{- $found := dig "metadata" "annotations" dict (default dict $crd) }}
 {{- $isOurs := and (eq .Release.Name (dig "meta.helm.sh/release-name" "" $found)) (eq .Release.Namespace (dig "meta.helm.sh/release-namespace" "" $found)) }}
 {{- if and $isOurs (ne "keep" (dig "helm.sh/resource-policy" "" $found)) }}
 {{- fail "crds.install=false would delete the definition and every BalancedSource, because this release has installed the definition with crds.keep=false: upgrade once with crds.install=true and crds.keep=true before" }}

@@ -21,8 +21,8 @@ STATE_CORRUPT: Final = (
         " nothing is rescaled or assigned."
     ),
     (
-        "Restore the ConfigMap from a backup, or delete it to rebuild the state from the"
-        " driver's report."
+        "If a newer release wrote it, upgrade the operator to that release. Otherwise restore the"
+        " ConfigMap from a backup, or delete it to rebuild the state from the driver's report."
     ),
 )
 INVALID_SPEC: Final = (

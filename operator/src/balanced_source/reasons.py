@@ -245,6 +245,18 @@ class Reason(ExplainedReason):
         ReasonKind.STATE,
         "A new epoch is published. The next micro-batch adopts it.",
     )
+    SPLITS_LEAVING = (
+        "SplitsLeaving",
+        ReasonKind.STATE,
+        (
+            "A micro-batch that has begun may still read splits of a part that the spec leaves out,"
+            " such as an inactive cluster."
+        ),
+        (
+            "Keep that part reachable until `Progressing` is `False`. See [Draining a Kafka"
+            " cluster](../operations.md#draining-a-kafka-cluster)."
+        ),
+    )
     DRAINING = ("Draining", ReasonKind.STATE, "A drain attempt settles what a lost host delivered.")
     STARTING_APPLICATION = (
         "StartingApplication",

@@ -36,17 +36,19 @@ def test_the_definition_is_the_one_of_the_checkout(render: Render, chart: Path) 
         "copy crds/ to charts/balanced-source/files/"
     )
     definition = one(render(), "CustomResourceDefinition")
-    assert definition["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    version = yaml.safe_load((chart / "Chart.yaml").read_text())["version"]
+    assert definition["metadata"].pop("annotations") == {
+        "balancedsource.io/crd-version": version,
+        "helm.sh/resource-policy": "keep",
+    }
     assert definition["metadata"].pop("labels")
     assert definition == yaml.safe_load(CRD.read_text())
 
 
 def test_the_definition_can_be_left_to_others_or_go_with_the_release(render: Render) -> None:
     assert "CustomResourceDefinition" not in kinds(render(crds={"install": False}))
-    assert (
-        "annotations"
-        not in one(render(crds={"keep": False}), "CustomResourceDefinition")["metadata"]
-    )
+    leaving = one(render(crds={"keep": False}), "CustomResourceDefinition")["metadata"]
+    assert list(leaving["annotations"]) == ["balancedsource.io/crd-version"]
 
 
 def test_the_pod_is_restricted(render: Render) -> None:

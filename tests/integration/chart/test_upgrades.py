@@ -1,18 +1,24 @@
 """Changes of a release that the API server must accept; no pod is started."""
 
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from support.builders import source_body
 from testbed.control_plane import ControlPlane
 from testbed.errors import CommandError
 from testbed.helm import Helm
+from testbed.waiting import wait_until
 
 pytestmark = pytest.mark.integration
 SYSTEM = "system"
 NAME = "demo-balanced-source"
+CRD = "balancedsources.balancedsource.io"
 
 VERSIONS = pytest.mark.parametrize(
     "program", ["helm", pytest.param("helm4", marks=pytest.mark.slow)]
@@ -50,6 +56,112 @@ def test_a_definition_that_is_not_kept_is_not_deleted_by_an_upgrade(
     helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.keep=true")
     helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=false")
     assert control_plane.get("crd", "balancedsources.balancedsource.io") is not None
+    helm("uninstall", "demo", "--namespace", SYSTEM)
+
+
+@pytest.fixture
+def newer_chart(chart: Path, tmp_path: Path) -> Path:
+    """A chart of a later release, whose definition has one more field."""
+    made = tmp_path / "newer"
+    shutil.copytree(chart, made)
+    described = made / "Chart.yaml"
+    described.write_text(
+        re.sub(r"(?m)^(version|appVersion): .*", r"\1: 9.1.0", described.read_text())
+    )
+    file = next((made / "files").glob("*_balancedsources.yaml"))
+    definition = yaml.safe_load(file.read_text())
+    [version] = definition["spec"]["versions"]
+    assignment = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assignment["assignment"]["properties"]["future"] = {"type": "string"}
+    file.write_text(yaml.safe_dump(definition, sort_keys=False))
+    return made
+
+
+def future(control_plane: ControlPlane) -> str | None:
+    """Return the field of a source that only the newer definition has."""
+    found = control_plane.get("bsrc", "orders", "default")
+    assert found is not None
+    field: str | None = found["spec"]["assignment"].get("future")
+    return field
+
+
+def write_status(control_plane: ControlPlane) -> None:
+    """Write as an operator does: the API server stores the whole source again."""
+    patch = '{"status": {"message": "written"}}'
+    where = ("bsrc/orders", "--namespace", "default", "--subresource=status")
+    control_plane.kubectl("patch", *where, "--type=merge", "-p", patch)
+
+
+@VERSIONS
+def test_an_older_definition_does_not_replace_a_newer_one(
+    control_plane: ControlPlane, chart: Path, newer_chart: Path, tmp_path: Path, program: str
+) -> None:
+    helm = Helm(tmp_path / "helm", control_plane=control_plane, program=program)
+    helm("install", "demo", newer_chart, "--namespace", SYSTEM)
+    source = source_body()
+    source["metadata"] = {"name": "orders", "namespace": "default"}
+    source["spec"]["assignment"] = {"strategy": "RoundRobin", "future": "tides"}
+    control_plane.apply(source)
+    refused = pytest.raises(CommandError, match=r"release 9\.1\.0, .* Set crds\.install=false")
+
+    with refused:
+        helm("upgrade", "demo", chart, "--namespace", SYSTEM)
+    write_status(control_plane)
+    assert future(control_plane) == "tides"
+
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=false")
+    write_status(control_plane)
+    assert future(control_plane) == "tides"
+
+    # a release that had no annotation yet
+    control_plane.kubectl("annotate", f"crd/{CRD}", "balancedsource.io/crd-version-")
+    with refused:
+        helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.install=true")
+
+    older = "crds.install=true,crds.allowOlder=true"
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", older)
+    wait_until(lambda: future(control_plane) is None, 30, "the older schema", interval=0.1)
+    write_status(control_plane)
+    helm("upgrade", "demo", newer_chart, "--namespace", SYSTEM)
+    assert future(control_plane) is None, "the field must be lost, or nothing had to be refused"
+
+    # text that is no version: someone's edit
+    edited = ("balancedsource.io/crd-version=unknown", "--overwrite")
+    control_plane.kubectl("annotate", f"crd/{CRD}", *edited)
+    settings = ("--set", "crds.allowOlder=false", "--dry-run=server")
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, *settings)
+    control_plane.kubectl("annotate", f"crd/{CRD}", "balancedsource.io/crd-version-")
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", older)
+    control_plane.kubectl("delete", "bsrc", "orders", "--namespace", "default")
+    helm("uninstall", "demo", "--namespace", SYSTEM)
+
+
+def test_a_rollback_restores_an_older_definition_and_one_step_forward_may_come_in_time(
+    control_plane: ControlPlane, chart: Path, newer_chart: Path, tmp_path: Path
+) -> None:
+    """Helm does not render a stored revision again, so nothing can refuse this."""
+    helm = Helm(tmp_path / "helm", control_plane=control_plane)
+    helm("install", "demo", chart, "--namespace", SYSTEM)
+    helm("upgrade", "demo", newer_chart, "--namespace", SYSTEM)
+    source = source_body()
+    source["metadata"] = {"name": "orders", "namespace": "default"}
+    source["spec"]["assignment"] = {"strategy": "RoundRobin", "future": "tides"}
+    control_plane.apply(source)
+
+    helm("rollback", "demo", "1", "--namespace", SYSTEM)
+    wait_until(lambda: future(control_plane) is None, 30, "the older schema", interval=0.1)
+    helm("upgrade", "demo", newer_chart, "--namespace", SYSTEM)
+    wait_until(
+        lambda: future(control_plane) == "tides", 30, "what was not written since", interval=0.1
+    )
+
+    helm("rollback", "demo", "1", "--namespace", SYSTEM)
+    wait_until(lambda: future(control_plane) is None, 30, "the older schema", interval=0.1)
+    write_status(control_plane)
+    helm("upgrade", "demo", newer_chart, "--namespace", SYSTEM)
+    assert future(control_plane) is None
+    control_plane.kubectl("delete", "bsrc", "orders", "--namespace", "default")
+    helm("upgrade", "demo", chart, "--namespace", SYSTEM, "--set", "crds.allowOlder=true")
     helm("uninstall", "demo", "--namespace", SYSTEM)
 
 

@@ -328,6 +328,14 @@ def test_a_loss_in_a_part_is_described_by_its_connector() -> None:
     assert "12 offsets were deleted" in losses.problems[0].message
 
 
+def test_a_cluster_that_a_part_leaves_out_is_named_by_its_connector() -> None:
+    half, source = half_of("hybrid"), hybrid()
+
+    assert half.left_out(source, ("kafka", "gone", "orders", 0)) == "cluster gone"
+    assert half.left_out(source, ("files", "file:/data/a", 0)) == ""
+    assert half.left_out(source, ("unknown", "gone", "orders", 0)) == ""
+
+
 def test_no_rule_of_a_part_compares_with_a_previous_value() -> None:
     """The API server refuses such rules for items of a list without keys, and with them the CRD."""
     source = _properties(custom_resource_definition(), "spec", "source")

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from balanced_source.coordinator import state_codec
 from balanced_source.documents import assignment as assignment_document
+from balanced_source.documents import envelope
 from balanced_source.documents import report as report_document
 from balanced_source.documents.storage import PLAIN_KEY, pack
 from balanced_source_operator.controller.liveness import ALIVE
@@ -16,6 +18,7 @@ from balanced_source_operator.resources.kinds import BALANCED_SOURCE, CONFIG_MAP
 from support import virtual_time
 from support.cluster_story import NAMESPACE, Story
 from support.played_story import Play, played
+from support.virtual_time import clock
 from support.world import UID
 
 
@@ -118,6 +121,35 @@ def test_an_edited_or_deleted_report_has_no_owner(damage: Callable[[Story], None
         )
         assert story.owners == owners
         await rescale(story, 3)
+
+    check(play)
+
+
+def test_the_state_of_a_newer_release_is_kept_for_it() -> None:
+    """After a downgrade: to delete it would lose what only the state knows."""
+
+    async def play(story: Story) -> None:
+        await reading(story)
+        for operator in list(story.operators):
+            await operator.stop()
+            story.operators.remove(operator)
+        newer = envelope.encode(state_codec.KIND, UID, {}, version=99)
+        edit(story, "enumerator", newer)
+        story.start_operator()
+        await story.until(lambda: _says(story, "Degraded", "StateCorrupt"), "a condition says so")
+        message = next(c["message"] for c in story.status["conditions"] if c["type"] == "Degraded")
+        assert "EnumeratorState has version 99, this software reads versions up to 4" in message
+        assert message.endswith("Upgrade the operator to the release that wrote it")
+        assert "delete it" not in message
+        epoch = story.seen[-1]
+        story.broker.ends = dict.fromkeys(story.broker.ends, 9)
+        assert story.driver.batch(), "the query reads on"
+        story.driver.report()
+        story.patch(parallelism=5)
+        began = clock()
+        await story.until(lambda: clock() > began + 60, "a minute")
+        assert story.documents.text("enumerator") == newer
+        assert story.seen[-1] == epoch
 
     check(play)
 

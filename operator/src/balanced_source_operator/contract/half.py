@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source
+from balanced_source.api import Problem, RebalancePolicy, SecretReader, Source, SplitId
 from balanced_source.assigners import SplitAssigner
 from balanced_source.errors import InvalidSpecError
 from balanced_source_adapters.connectors import ConnectorPart, Connectors, installed
@@ -236,6 +236,21 @@ class OperatorHalf(ABC, Generic[SpecT]):
         """
         del numbers
         return NO_LOSSES
+
+    def left_out(self, source: Source[Any, Any], split_id: SplitId) -> str:
+        """Return what messages call the part of the source that a split belongs to, if it is left.
+
+        Such as ``cluster dr``, once the user has taken that cluster out. Empty for a split of a
+        part that the source still reads, as by default.
+
+        Called for each split on its way out whenever the status is written: it must not block.
+
+        Args:
+            source: as the user wants it now.
+            split_id: of a split that was taken from its reader.
+        """
+        del source, split_id
+        return ""
 
 
 OPERATOR_HALF: Final = ConnectorPart(

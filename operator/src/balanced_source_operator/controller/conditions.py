@@ -19,6 +19,7 @@ from balanced_source_operator.controller.application_facts import ApplicationSta
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
 from balanced_source_operator.controller.facts import Facts
 from balanced_source_operator.controller.hosts import adopted_epoch, host_statuses, running_hosts
+from balanced_source_operator.controller.leaving import leaving
 from balanced_source_operator.controller.liveness import newest_report
 from balanced_source_operator.controller.problems import (
     degradations_of,
@@ -264,7 +265,7 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
     """What is under way and will end by itself."""
     state, application = facts.state, facts.application
     if facts.is_finished or application.state is ApplicationState.PAUSED:
-        return None
+        return None if facts.is_finished else _left_behind(facts)
     if application.reason:
         return Problem(reason=application.reason, message=application.message)
     phase = source_phase(state) if state is not None else SOURCE.first
@@ -282,8 +283,20 @@ def _progressing(facts: Facts, missing: Problem | None) -> Problem | None:
         message = (
             f"epoch {state.epoch} is decided; the next micro-batch after it is published takes it"
         )
-        return Problem(reason=Reason.ADOPTING, message=message)
+        return leaving(facts) or Problem(reason=Reason.ADOPTING, message=message)
     return None
+
+
+def _left_behind(facts: Facts) -> Problem | None:
+    """Return what an application that was stopped may have begun to read and not finished.
+
+    The next driver repeats that micro-batch, and needs all that it names. So this is not done,
+    although it does not end by itself.
+    """
+    left = leaving(facts)
+    if left is None:
+        return None
+    return replace(left, message=f"{left.message}. The source is stopped: let it run until then")
 
 
 def _ready(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from balanced_source.api import Problem
+from balanced_source.api import Problem, SplitId
 from balanced_source.coordinator import CoordinatorState
 from balanced_source_operator.contract.half import NO_LOSSES, Losses
 from balanced_source_operator.controller.autoscaling import Verdict
@@ -29,6 +29,7 @@ class Facts:
         discovery: errors of discovery by scope.
         problems: everything else that is wrong, as far as the operator has found it.
         losses: what the drivers have counted, in the words of the connector.
+        left_out: splits on their way out whose part the spec leaves out; see `leaving.left_out`.
         application: what was decided about it; with several hosts, see `controller.hosts.combined`.
         hosts: what was decided about the application of each host.
         wanted_hosts: names of the hosts that the spec asks for.
@@ -59,6 +60,7 @@ class Facts:
     discovery: Mapping[str, Exception]
     problems: Sequence[Problem]
     losses: Losses = NO_LOSSES
+    left_out: Mapping[SplitId, str] = field(default_factory=dict)
     application: Decision
     hosts: Mapping[str, Decision] = field(default_factory=dict)
     wanted_hosts: Sequence[str] = ()

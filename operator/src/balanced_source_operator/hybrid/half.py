@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Self
 
-from balanced_source.api import Measure, Source
+from balanced_source.api import Measure, Source, SplitId
 from balanced_source.connectors.hybrid import KIND, HybridSource, checked_hybrid, names_of
 from balanced_source.errors import ConnectorError, ContractViolationError, InvalidSpecError
 from balanced_source_adapters.connectors import installed
@@ -181,6 +181,14 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
             problems=tuple(chain.from_iterable(losses.problems for losses in found)),
             doubts=tuple(chain.from_iterable(losses.doubts for losses in found)),
         )
+
+    def left_out(self, source: Source[Any, Any], split_id: SplitId) -> str:
+        """Return what the half of the split's part says."""
+        hybrid = _hybrid(source)
+        part = next((part for part in hybrid.parts if part.name == split_id[0]), None)
+        if part is None:
+            return ""
+        return half_of(part.source.kind).left_out(part.source, split_id[1:])
 
 
 def _losses(numbers: Mapping[str, int]) -> Iterator[Losses]:

@@ -4,17 +4,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from balanced_source.api import Problem, Source
+from balanced_source.api import Problem, Source, SplitId
 from balanced_source.connectors.kafka import (
     SKIPPED_OFFSETS,
     UNCOUNTED_OFFSETS,
     KafkaCluster,
     KafkaSource,
+    KafkaSplitId,
     OffsetsInitializer,
     initializer_of,
     initializer_text,
 )
 from balanced_source.connectors.kafka.reasons import KafkaReason
+from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import ContractViolationError, InvalidSpecError
 from balanced_source_operator.contract.half import (
     NO_LOSSES,
@@ -129,6 +131,15 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         )
         problem = Problem(reason=KafkaReason.OFFSETS_SKIPPED, message=message + more)
         return Losses(records=skipped, problems=(problem,))
+
+    def left_out(self, source: Source[Any, Any], split_id: SplitId) -> str:
+        """Return the cluster or the topic that is not subscribed any more."""
+        kafka = _kafka(source)
+        if kafka.subscribes(split_id):
+            return ""
+        cluster, topic, _ = KafkaSplitId.of(split_id)
+        title = titled(cluster)
+        return f"topic {topic} of {title}" if cluster in kafka.scopes() else title
 
 
 def _uncounted(offsets: int) -> Losses:

@@ -56,6 +56,7 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.first_look import FirstLook
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
+from balanced_source_operator.runtime.leaving import known_left_out
 from balanced_source_operator.runtime.losses import known_losses
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
@@ -400,6 +401,7 @@ class SourceRuntime:
             is_finished=enumerator.is_finished() if enumerator is not None else False,
             discovery=discovery,
             losses=known_losses(coordinator, self._problems),
+            left_out=known_left_out(coordinator, self._problems),
             problems=tuple(self._problems),
             application=self._decision,
             hosts=self._decisions,
