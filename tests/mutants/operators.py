@@ -90,6 +90,9 @@ def _inside_functions(tree: ast.Module) -> set[int]:
         # asserts are for the type checker; texts of errors may change
         if isinstance(node, ast.Assert | ast.Raise):
             inside.difference_update(id(part) for part in ast.walk(node) if part is not node)
+        # so is `strict`, an assert as well
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            inside.discard(id(node.value))
         if _is_never(node):
             inside.difference_update(id(part) for part in ast.walk(node))
     return inside

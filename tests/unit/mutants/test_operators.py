@@ -118,3 +118,4 @@ def test_a_false_answer_is_not_replaced_by_none() -> None:
 def test_what_only_the_type_checker_reads_is_not_changed() -> None:
     assert texts("def run(step):\n    assert step\n    assert_never(step)") == []
     assert texts("def run(step):\n    never(step)") == ["statement removed"]
+    assert texts("def run(steps):\n    x = zip(steps, steps, strict=True)") == []
