@@ -6,7 +6,11 @@ from typing import Final
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
 from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
-from balanced_source_operator.controller.autoscaling.learning import COUNTED, is_limited
+from balanced_source_operator.controller.autoscaling.learning import (
+    COUNTED,
+    is_limited,
+    shown_by_backlog,
+)
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
     AutoscalerMemory,
@@ -149,6 +153,8 @@ class _Situation:
             unread=self.load.unread,
             pause=recent.pause,
             at=self.now,
+            # Else what arrives is the cause, and readers may have had less to do than they can.
+            shown=shown_by_backlog(self.policy, recent) if self.load.is_late else None,
         )
 
 

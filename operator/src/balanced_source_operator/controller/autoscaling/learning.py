@@ -11,6 +11,7 @@ from balanced_source_operator.controller.autoscaling.memory import (
     AutoscalerMemory,
     Capacity,
     Ceiling,
+    Claim,
     Increase,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
@@ -47,6 +48,19 @@ BUSY: Final = 0.35
 """Share of the time that micro-batches take which do not wait for the trigger, from which readers
 count as busy."""
 
+FULL: Final = 0.9
+"""The same, from which they had work all the time."""
+
+SHORTER: Final = 2.0
+"""Time of a micro-batch, as a multiple of the mean of later ones, from which its commit was a small
+part of it."""
+
+SHORTER_IN_TIME: Final = 1.5
+"""The same if the later ones wait for the trigger, so that their commits are even shorter."""
+
+SEVERAL: Final = 5
+"""Micro-batches from which their mean time is more than chance."""
+
 SETTLED: Final = 90.0
 """Seconds after which splits that an increase has moved stay where they are."""
 
@@ -73,6 +87,7 @@ def observe(
         return memory
     steady = after.steady
     after = _risen(_judged(policy, _awaited(after, now), steady, now), steady)
+    after = _claimed(after, steady, now)
     saturated = _saturated(policy, after, steady)
     # While a fixed cost is the limit, much is unread whatever readers can do.
     is_usual = after.ceiling is not None and after.ceiling.keeps_up
@@ -81,7 +96,7 @@ def observe(
     if steady is None:
         return after
     known = after.capacity or Capacity(rate=0.0, at=now, is_measured=False)
-    return replace(after, capacity=known.at_least(_per_reader(policy, steady), now))
+    return replace(after, capacity=known.at_least(per_reader(policy, steady), now))
 
 
 def _saturated(
@@ -134,8 +149,13 @@ def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> b
     While the commit of a micro-batch lasts, the load of one is unread at its end, and that of two
     while one runs, whatever readers can do.
     """
-    deep = max(policy.normal_wait, NORMAL * memory.batch(interval.seconds))
+    deep = _deep(policy, memory, interval)
     return interval.is_saturated(min(deep, max(policy.normal_wait, policy.max_lag)))
+
+
+def _deep(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> float:
+    """Return the seconds of load that are unread at most because commits take long."""
+    return max(policy.normal_wait, NORMAL * memory.batch(interval.seconds))
 
 
 def _is_busy(interval: Interval) -> bool:
@@ -145,24 +165,32 @@ def _is_busy(interval: Interval) -> bool:
 def _confirmed(
     policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float
 ) -> AutoscalerMemory:
-    rate = _per_reader(policy, interval)
+    rate = per_reader(policy, interval)
     known = memory.capacity or Capacity(rate=rate, at=now, is_measured=False)
     # What a rescale costs passes, and would look as if more readers were needed.
     if memory.is_awaiting(interval.readers) and known.is_measured and rate < known.rate:
         return memory
     is_proof = _is_proof(policy, memory, interval)
     if not is_proof:
-        # A commit takes its time however fast readers are, so they are as fast as ever seen.
+        # A commit takes its time however fast readers are, so they are as fast as they were.
         rate = max(rate, known.most)
-    return replace(memory, capacity=known.confirmed(rate, now, is_proof=is_proof))
+    is_deep = is_proof and interval.is_saturated(_deep(policy, memory, interval))
+    after = known.confirmed(rate, now, is_proof=is_proof, is_deep=is_deep)
+    return replace(memory, capacity=after)
 
 
-def _per_reader(policy: Policy, interval: Interval) -> float:
+def per_reader(policy: Policy, interval: Interval) -> float:
     """Return what a reader that has work processes.
 
     The busiest one, unless all of them share the hot splits.
     """
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
+
+
+def shown_by_backlog(policy: Policy, interval: Interval) -> float | None:
+    """Return what a reader did if readers had work all the time; None if they may have waited."""
+    is_full = (interval.late or 0) >= FULL or interval.is_saturated(policy.normal_wait)
+    return per_reader(policy, interval) if interval.is_steady and is_full else None
 
 
 def _awaited(memory: AutoscalerMemory, now: float) -> AutoscalerMemory:
@@ -193,6 +221,7 @@ def _judged(
     memory, known = replace(memory, attempt=None), memory.capacity
     if _has_helped(policy, attempt, steady):
         proven = known.proven(now) if known is not None else None
+        memory = replace(memory, claim=_claim_of(policy, memory, attempt, steady, now))
         return replace(memory, ceiling=None, capacity=proven, exceeded=None, has_helped=True)
     if is_limited(policy, steady):
         return memory
@@ -214,6 +243,34 @@ def _judged(
     unread = max(steady.available, attempt.unread)
     found = Ceiling(readers=attempt.readers, rate=steady.rate, unread=unread)
     return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
+
+
+def _claim_of(
+    policy: Policy, memory: AutoscalerMemory, attempt: Increase, steady: Interval, now: float
+) -> Claim | None:
+    pace = memory.pace
+    if attempt.shown is None or attempt.pause is None or pace is None:
+        return None
+    rate = max(attempt.shown, per_reader(policy, steady))
+    return Claim(rate=rate, pause=attempt.pause, since=pace, until=now + HOUR)
+
+
+def _claimed(memory: AutoscalerMemory, steady: Interval | None, now: float) -> AutoscalerMemory:
+    """Lower the capacity to what readers did, once no commit can have been the limit then."""
+    claim, known, pace = memory.claim, memory.capacity, memory.pace
+    if claim is None or known is None:
+        return memory
+    if pace is None or now >= claim.until or pace.batches < claim.since.batches:
+        return replace(memory, claim=None)
+    batches = pace.batches - claim.since.batches
+    if batches < SEVERAL * len(memory.series):
+        return memory
+    pause = (pace.seconds - claim.since.seconds) / batches
+    # Those that wait for the trigger are shorter than it seems.
+    is_waiting = steady is not None and steady.late is not None and steady.late < IN_TIME
+    if (SHORTER_IN_TIME if is_waiting else SHORTER) * pause > claim.pause:
+        return memory
+    return replace(memory, claim=None, capacity=known.lowered(claim.rate, now))
 
 
 def _may_settle(attempt: Increase, now: float) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, Self
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source_operator.controller.autoscaling.host_samples import HostSamples, together
 from balanced_source_operator.controller.autoscaling.policy import Policy
-from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
+from balanced_source_operator.controller.autoscaling.samples import BatchTimes, Interval, Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
 EXPIRES: Final = 6 * 3600.0
@@ -36,7 +36,7 @@ class Capacity:
         rate: records per second.
         at: when it was last confirmed.
         is_measured: whether readers had work all the time then; otherwise it is a lower bound.
-        most: largest rate at which a reader was seen.
+        most: largest rate at which a reader was seen since it was last known for certain.
         proven_at: when a backlog has shown it, or an increase that has helped; never if only
             micro-batches that followed one another at once have: a commit may have taken the time.
     """
@@ -47,14 +47,30 @@ class Capacity:
     most: float = 0.0
     proven_at: float = -math.inf
 
-    def confirmed(self, rate: float, at: float, *, is_proof: bool) -> "Capacity":
-        """Return the capacity after a measurement: the newest counts by half."""
+    @classmethod
+    def stored(cls, rate: float, at: float) -> Self:
+        """Return the capacity that an operator before this one has measured and stored."""
+        # Also as the most: what readers happen to read now says nothing against it.
+        return cls(rate=rate, at=at, is_measured=True, most=rate, proven_at=at)
+
+    def confirmed(
+        self, rate: float, at: float, *, is_proof: bool, is_deep: bool = False
+    ) -> "Capacity":
+        """Return the capacity after a measurement: the newest counts by half.
+
+        Args:
+            rate: that was measured.
+            at: seconds, now.
+            is_proof: whether a backlog has shown it.
+            is_deep: whether that was so deep that no commit explains it, however long that takes.
+        """
         known = (self.rate + rate) / 2 if self.is_measured else rate
         return Capacity(
             rate=known,
             at=at,
             is_measured=True,
-            most=max(self.most, rate),
+            # Readers may have become slower: what they once did says nothing any more.
+            most=max(known if is_deep else self.most, rate),
             proven_at=at if is_proof else self.proven_at,
         )
 
@@ -67,6 +83,12 @@ class Capacity:
     def proven(self, at: float) -> "Capacity":
         """Return the capacity after an increase has helped: readers were the limit before it."""
         return replace(self, proven_at=at) if self.is_measured else self
+
+    def lowered(self, rate: float, at: float) -> "Capacity":
+        """Return the capacity after it was shown that a reader can do no more than this rate."""
+        if not self.is_measured or rate >= self.rate:
+            return self
+        return replace(self, rate=rate, most=rate, at=at, proven_at=at)
 
     def refuted(self) -> "Capacity":
         """Return the capacity after more readers have shown that it is more than was measured.
@@ -89,6 +111,8 @@ class Increase:
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
         at: when that was.
+        shown: records per second of one reader before it, if readers had work all the time and a
+            backlog became older than `maxLag`; None if it was for another cause.
         adopted_at: when some of the readers that were added were seen first; None before.
     """
 
@@ -98,7 +122,28 @@ class Increase:
     unread: int
     pause: float | None
     at: float
+    shown: float | None = None
     adopted_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What readers did before an increase that has helped against an old backlog.
+
+    It is all that they can do if micro-batches then become so short that no commit can have been
+    the limit.
+
+    Attributes:
+        rate: of one reader, in records per second.
+        pause: see `Interval`, before the increase.
+        since: micro-batches up to then.
+        until: seconds, when it is too old.
+    """
+
+    rate: float
+    pause: float
+    since: BatchTimes
+    until: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +184,7 @@ class AutoscalerMemory:
         moves: time → whether readers were added, for each change of their number in the last hour,
             and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
+        claim: see there; None if there is none, or it was confirmed.
         ceiling: see there; None if more readers may help.
         exceeded: rate that readers seemed to keep up with, and did not in the end; None if none.
         has_helped: whether the increase that was judged last has helped.
@@ -155,6 +201,7 @@ class AutoscalerMemory:
     calm_since: float | None = None
     moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
+    claim: Claim | None = None
     ceiling: Ceiling | None = None
     exceeded: float | None = None
     has_helped: bool = False
@@ -188,6 +235,15 @@ class AutoscalerMemory:
     def newest(self) -> tuple[Sample, ...]:
         """The newest sample of each host."""
         return tuple(series.samples[-1] for series in self.series.values())
+
+    @property
+    def pace(self) -> BatchTimes | None:
+        """Micro-batches of all hosts up to now; None if one of them does not say."""
+        found = [sample.pace for sample in self.newest]
+        known = [pace for pace in found if pace is not None]
+        if not known or len(known) < len(found):
+            return None
+        return BatchTimes(sum(p.batches for p in known), sum(p.seconds for p in known))
 
     @property
     def adopted(self) -> int:

@@ -60,6 +60,11 @@ class Load:
         return replace(self, demand=self.arrival)
 
     @property
+    def is_late(self) -> bool:
+        """Whether a backlog has become older than `maxLag`, so that more readers must catch up."""
+        return self.demand > self.arrival
+
+    @property
     def is_uneven(self) -> bool:
         """Whether the split that is read most stands out."""
         return not self.is_shared and self.hottest * self.splits > EVEN
