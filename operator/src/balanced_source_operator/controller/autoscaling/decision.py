@@ -309,7 +309,8 @@ def _at_ceiling(it: _Situation, memory: AutoscalerMemory, ceiling: Ceiling) -> A
 def _keeping_up(it: _Situation, ceiling: Ceiling) -> AutoscalerMemory:
     """More readers changed nothing, and what arrives is read: the former number suffices, too."""
     memory = it.memory.disturbed(it.now)
-    readers = min(it.wanted, ceiling.readers) if memory.may_reverse(it.now) else it.wanted
+    fewest = it.policy.bounded(min(it.wanted, ceiling.readers))
+    readers = fewest if memory.may_reverse(it.now) else it.wanted
     is_late = it.load.behind > it.policy.max_lag
     message = words.keeping_up(it.load, readers, is_tried=True, is_late=is_late)
     if is_late:
