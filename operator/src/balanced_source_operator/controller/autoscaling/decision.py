@@ -140,21 +140,25 @@ class _Situation:
         share = max(self.load.hottest, recent.hottest / recent.rate)
         return replace(self, load=replace(self.load, hottest=share))
 
-    def attempt(self) -> Increase | None:
+    def attempt(self) -> Increase:
         """Return what an increase that begins now is judged by."""
         recent = self.memory.recent_reading
         if recent is None:
-            return self.memory.attempt
-        readers = min(recent.readers, self.wanted)
+            # Of a new driver, before its first micro-batch ends: what is unread becomes older all
+            # the time, and more readers help only when they read.
+            readers, rate, pause, shown = min(self.adopted, self.wanted), None, None, None
+        else:
+            readers, rate, pause = min(recent.readers, self.wanted), recent.rate, recent.pause
+            # Else what arrives is the cause, and readers may have had less to do than they can.
+            shown = shown_by_backlog(self.policy, recent) if self.load.is_late else None
         return Increase(
             readers=readers,
-            rate=recent.rate,
+            rate=rate,
             arrival=self.load.arrival,
             unread=self.load.unread,
-            pause=recent.pause,
+            pause=pause,
             at=self.now,
-            # Else what arrives is the cause, and readers may have had less to do than they can.
-            shown=shown_by_backlog(self.policy, recent) if self.load.is_late else None,
+            shown=shown,
         )
 
 

@@ -219,11 +219,11 @@ def _judged(
     if steady is None or steady.readers <= attempt.readers:
         return memory
     memory, known = replace(memory, attempt=None), memory.capacity
-    if _has_helped(policy, attempt, steady):
+    if attempt.rate is not None and _has_helped(policy, attempt, attempt.rate, steady):
         proven = known.proven(now) if known is not None else None
         memory = replace(memory, claim=_claim_of(policy, memory, attempt, steady, now))
         return replace(memory, ceiling=None, capacity=proven, exceeded=None, has_helped=True)
-    if is_limited(policy, steady):
+    if attempt.rate is None or is_limited(policy, steady):
         return memory
     if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
         return replace(memory, ceiling=None)
@@ -278,11 +278,12 @@ def _may_settle(attempt: Increase, now: float) -> bool:
     return attempt.adopted_at is None or now - attempt.adopted_at < SETTLED
 
 
-def _has_helped(policy: Policy, attempt: Increase, steady: Interval) -> bool:
-    if steady.rate >= attempt.rate * _least_gain(attempt, steady.readers):
+def _has_helped(policy: Policy, attempt: Increase, before: float, steady: Interval) -> bool:
+    """Whether readers read more than `before`, or leave less unread, or need less time."""
+    if steady.rate >= before * _least_gain(attempt, steady.readers):
         return True
     # Little is unread now and then, whatever readers can do.
-    if attempt.unread > policy.normal_wait * attempt.rate:
+    if attempt.unread > policy.normal_wait * before:
         return steady.available < RELIEF * attempt.unread
     if attempt.pause is None or steady.pause is None:
         return False

@@ -106,7 +106,8 @@ class Increase:
 
     Attributes:
         readers: before it.
-        rate: of all readers before it, in records per second.
+        rate: of all readers before it, in records per second; None if no micro-batch had ended yet:
+            then whether it has helped remains unknown.
         arrival: records per second that arrived when it was decided.
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
@@ -117,7 +118,7 @@ class Increase:
     """
 
     readers: int
-    rate: float
+    rate: float | None
     arrival: float
     unread: int
     pause: float | None
