@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.autoscaling.host_samples import RECENT
+from balanced_source_operator.controller.autoscaling.host_samples import RECENT, WINDOW
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
     HOUR,
@@ -82,7 +82,8 @@ def observe(
     policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float, host: str = FIRST_HOST
 ) -> AutoscalerMemory:
     """Return the memory with a further sample of a host and what it teaches."""
-    after = memory.observed(sample, now=now, host=host)
+    window = max(WINDOW, policy.trigger)
+    after = memory.observed(sample, now=now, host=host, window=window)
     if after is memory:
         return memory
     steady = after.steady

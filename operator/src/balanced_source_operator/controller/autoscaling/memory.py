@@ -9,7 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.autoscaling.host_samples import HostSamples, together
+from balanced_source_operator.controller.autoscaling.host_samples import (
+    WINDOW,
+    HostSamples,
+    together,
+)
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import BatchTimes, Interval, Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
@@ -209,16 +213,19 @@ class AutoscalerMemory:
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
-    def observed(self, sample: Sample, *, now: float, host: str = FIRST_HOST) -> "AutoscalerMemory":
+    def observed(
+        self, sample: Sample, *, now: float, host: str = FIRST_HOST, window: float = WINDOW
+    ) -> "AutoscalerMemory":
         """Return the memory with a further sample. One that says nothing new changes nothing.
 
         Args:
             sample: the newest one.
             now: seconds, by the operator's clock.
             host: whose sample it is.
+            window: seconds over which `arrival` is measured, at most.
         """
         before = self.series.get(host, HostSamples())
-        after = before.observed(sample, now=now)
+        after = before.observed(sample, now=now, window=window)
         return self if after is before else replace(self, series={**self.series, host: after})
 
     def heard_from(self, hosts: Collection[str], *, silent: tuple[str, ...], share: float) -> Self:
@@ -303,6 +310,12 @@ class AutoscalerMemory:
     def recent(self, least: float) -> Interval | None:
         """Return what has arrived in the newest time of so many seconds, see `HostSamples`."""
         return self._together(series.recent(least) for series in self.series.values())
+
+    def arrival(self, least: float) -> float | None:
+        """Return what arrives over at least so many seconds, see `HostSamples`."""
+        found = [series.arrival(least) for series in self.series.values()]
+        known = [arrival for arrival in found if arrival is not None]
+        return sum(known) / self.share if known and len(known) == len(found) else None
 
     def noting(self, now: float, needed: int, *, delay: float) -> "AutoscalerMemory":
         """Return the memory with the number of readers that is needed now."""
