@@ -16,6 +16,7 @@ from balanced_source_operator.controller.autoscaling.memory import (
     AutoscalerMemory,
     Ceiling,
     Increase,
+    Performance,
 )
 from balanced_source_operator.controller.autoscaling.needs import (
     Load,
@@ -143,23 +144,31 @@ class _Situation:
     def attempt(self) -> Increase:
         """Return what an increase that begins now is judged by."""
         recent = self.memory.recent_reading
-        if recent is None:
-            # Of a new driver, before its first micro-batch ends: what is unread becomes older all
-            # the time, and more readers help only when they read.
-            readers, rate, pause, shown = min(self.adopted, self.wanted), None, None, None
-        else:
-            readers, rate, pause = min(recent.readers, self.wanted), recent.rate, recent.pause
-            # Else what arrives is the cause, and readers may have had less to do than they can.
-            shown = shown_by_backlog(self.policy, recent) if self.load.is_late else None
+        # None of a new driver, before its first micro-batch ends: what is unread becomes older all
+        # the time, and more readers help only when they read.
+        readers = self.adopted if recent is None else recent.readers
         return Increase(
-            readers=readers,
-            rate=rate,
+            readers=min(readers, self.wanted),
+            rate=None if recent is None else recent.rate,
             arrival=self.load.arrival,
             unread=self.load.unread,
-            pause=pause,
+            pause=None if recent is None else recent.pause,
             at=self.now,
-            shown=shown,
+            shown=self.shown,
         )
+
+    @property
+    def shown(self) -> Performance | None:
+        """What readers did that cannot catch up.
+
+        None if what arrives is the cause of an increase: they may have less to do than they can.
+        """
+        recent, before = self.memory.recent_reading, self.memory.attempt
+        if not self.load.is_late:
+            return None
+        found = None if recent is None else shown_by_backlog(self.policy, recent)
+        # Where micro-batches are long, each may have other readers than the one before.
+        return before.shown if found is None and before is not None else found
 
 
 def decide(

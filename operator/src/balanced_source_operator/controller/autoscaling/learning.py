@@ -13,6 +13,7 @@ from balanced_source_operator.controller.autoscaling.memory import (
     Ceiling,
     Claim,
     Increase,
+    Performance,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import CHANGE, Interval, Sample
@@ -188,10 +189,12 @@ def per_reader(policy: Policy, interval: Interval) -> float:
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
 
 
-def shown_by_backlog(policy: Policy, interval: Interval) -> float | None:
-    """Return what a reader did if readers had work all the time; None if they may have waited."""
+def shown_by_backlog(policy: Policy, interval: Interval) -> Performance | None:
+    """Return what readers did if they had work all the time; None if they may have waited."""
     is_full = (interval.late or 0) >= FULL or interval.is_saturated(policy.normal_wait)
-    return per_reader(policy, interval) if interval.is_steady and is_full else None
+    if not interval.is_steady or not is_full or interval.pause is None:
+        return None
+    return Performance(per_reader(policy, interval), interval.pause)
 
 
 def _awaited(memory: AutoscalerMemory, now: float) -> AutoscalerMemory:
@@ -249,11 +252,11 @@ def _judged(
 def _claim_of(
     policy: Policy, memory: AutoscalerMemory, attempt: Increase, steady: Interval, now: float
 ) -> Claim | None:
-    pace = memory.pace
-    if attempt.shown is None or attempt.pause is None or pace is None:
+    shown, pace = attempt.shown, memory.pace
+    if shown is None or pace is None:
         return None
-    rate = max(attempt.shown, per_reader(policy, steady))
-    return Claim(rate=rate, pause=attempt.pause, since=pace, until=now + HOUR)
+    rate = max(shown.rate, per_reader(policy, steady))
+    return Claim(shown=shown._replace(rate=rate), since=pace, until=now + HOUR)
 
 
 def _claimed(memory: AutoscalerMemory, steady: Interval | None, now: float) -> AutoscalerMemory:
@@ -269,9 +272,9 @@ def _claimed(memory: AutoscalerMemory, steady: Interval | None, now: float) -> A
     pause = (pace.seconds - claim.since.seconds) / batches
     # Those that wait for the trigger are shorter than it seems.
     is_waiting = steady is not None and steady.late is not None and steady.late < IN_TIME
-    if (SHORTER_IN_TIME if is_waiting else SHORTER) * pause > claim.pause:
+    if (SHORTER_IN_TIME if is_waiting else SHORTER) * pause > claim.shown.pause:
         return memory
-    return replace(memory, claim=None, capacity=known.lowered(claim.rate, now))
+    return replace(memory, claim=None, capacity=known.lowered(claim.shown.rate, now))
 
 
 def _may_settle(attempt: Increase, now: float) -> bool:

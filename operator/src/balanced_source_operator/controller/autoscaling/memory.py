@@ -6,7 +6,7 @@ Not stored, except for the capacity that the status shows: a restarted operator 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from balanced_source.documents.storage import FIRST_HOST
 from balanced_source_operator.controller.autoscaling.host_samples import (
@@ -104,6 +104,18 @@ class Capacity:
         return replace(self, rate=rate, is_measured=is_known, proven_at=-math.inf)
 
 
+class Performance(NamedTuple):
+    """What readers did that had work all the time, while a backlog became older than `maxLag`.
+
+    Attributes:
+        rate: of one reader, in records per second.
+        pause: see `Interval`.
+    """
+
+    rate: float
+    pause: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Increase:
     """The newest increase: did it help?
@@ -116,8 +128,8 @@ class Increase:
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
         at: when that was.
-        shown: records per second of one reader before it, if readers had work all the time and a
-            backlog became older than `maxLag`; None if it was for another cause.
+        shown: before it, or before an increase that it has replaced; None if it was for another
+            cause than an old backlog.
         adopted_at: when some of the readers that were added were seen first; None before.
     """
 
@@ -127,7 +139,7 @@ class Increase:
     unread: int
     pause: float | None
     at: float
-    shown: float | None = None
+    shown: Performance | None = None
     adopted_at: float | None = None
 
 
@@ -139,14 +151,12 @@ class Claim:
     the limit.
 
     Attributes:
-        rate: of one reader, in records per second.
-        pause: see `Interval`, before the increase.
+        shown: before the increase, or more if a reader did more after it.
         since: micro-batches up to then.
         until: seconds, when it is too old.
     """
 
-    rate: float
-    pause: float
+    shown: Performance
     since: BatchTimes
     until: float
 
