@@ -34,6 +34,7 @@ class Query:
         spacing: seconds between two reports, at least.
         limit: records of a micro-batch, at most.
         is_timed: whether the driver tells when the positions of a report became so.
+        incarnation: of the driver attempt.
     """
 
     load: float
@@ -47,6 +48,7 @@ class Query:
     spacing: float = 0.0
     limit: float = math.inf
     is_timed: bool = False
+    incarnation: int = 1
     now: float = 0.0
     arrived: float = 0.0
     read: float = 0.0
@@ -84,6 +86,16 @@ class Query:
             self.arrived += self.load * self.tick
         return self
 
+    def restart(self, seconds: int) -> "Query":
+        """Let the driver be away for so long; another one reads from the last commit on."""
+        self.now += seconds
+        self.arrived += self.load * seconds
+        self.incarnation += 1
+        self.adopted, self.upto, self.ended = self.readers, self.read, None
+        self.begun = self.end = self.due = self.now
+        self.pace = BatchTimes(0, 0.0)
+        return self
+
     def _begin(self) -> None:
         if self.upto:
             took = max(self.end, self.due) - self.begun
@@ -112,6 +124,7 @@ class Query:
         """Return what the driver would report now."""
         return Sample(
             at=self.now,
+            incarnation=self.incarnation,
             readers=self.adopted,
             unread=round(self.arrived - self.read),
             positions=dict.fromkeys(SPLITS, int(self.read / len(SPLITS))),

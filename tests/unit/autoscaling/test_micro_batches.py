@@ -152,6 +152,22 @@ def test_readers_that_a_long_commit_seemed_to_need_are_taken_away_again(cost: fl
     assert query.verdicts[-1].reason is Reason.DOWNSTREAM_LIMIT
 
 
+def test_the_fewest_readers_stay_also_where_more_have_changed_nothing() -> None:
+    """`minReaders` is raised above the number that was found to suffice."""
+    query = Query(load=600, capacity=1000, cost=6.0, policy=policy(1.0), readers=2, noise=0.1)
+    query.run(1800)
+    assert query.memory.ceiling is not None
+    assert query.memory.ceiling.keeps_up
+    assert query.readers == 2
+    before = len(query.verdicts)
+
+    query.policy = replace(query.policy, min_readers=4)
+    query.run(3 * 3600)
+
+    assert {v.readers for v in query.verdicts[before:]} == {4}
+    assert query.verdicts[before].reason is Reason.WITHIN_BOUNDS
+
+
 def test_a_load_that_readers_cannot_carry_ends_what_a_long_commit_has_taught() -> None:
     query = fixed(60.0, load=1000).run(3600)
     assert query.memory.ceiling is not None

@@ -178,8 +178,7 @@ class Autoscaler:
         """Begin with the capacity that the operator before this one has measured, once."""
         rate, self._former_capacity = self._former_capacity, None
         if rate is not None:
-            capacity = Capacity(rate=rate, at=now, is_measured=True, proven_at=now)
-            self._memory = replace(self._memory, capacity=capacity)
+            self._memory = replace(self._memory, capacity=Capacity.stored(rate, now))
 
     def _is_decided(self, decided_from: _Decided) -> bool:
         """Whether the newest decision was taken from the same things.

@@ -6,12 +6,17 @@ from typing import Final
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import words
 from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
-from balanced_source_operator.controller.autoscaling.learning import COUNTED, is_limited
+from balanced_source_operator.controller.autoscaling.learning import (
+    COUNTED,
+    is_limited,
+    shown_by_backlog,
+)
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
     AutoscalerMemory,
     Ceiling,
     Increase,
+    Performance,
 )
 from balanced_source_operator.controller.autoscaling.needs import (
     Load,
@@ -136,20 +141,34 @@ class _Situation:
         share = max(self.load.hottest, recent.hottest / recent.rate)
         return replace(self, load=replace(self.load, hottest=share))
 
-    def attempt(self) -> Increase | None:
+    def attempt(self) -> Increase:
         """Return what an increase that begins now is judged by."""
         recent = self.memory.recent_reading
-        if recent is None:
-            return self.memory.attempt
-        readers = min(recent.readers, self.wanted)
+        # None of a new driver, before its first micro-batch ends: what is unread becomes older all
+        # the time, and more readers help only when they read.
+        readers = self.adopted if recent is None else recent.readers
         return Increase(
-            readers=readers,
-            rate=recent.rate,
+            readers=min(readers, self.wanted),
+            rate=None if recent is None else recent.rate,
             arrival=self.load.arrival,
             unread=self.load.unread,
-            pause=recent.pause,
+            pause=None if recent is None else recent.pause,
             at=self.now,
+            shown=self.shown,
         )
+
+    @property
+    def shown(self) -> Performance | None:
+        """What readers did that cannot catch up.
+
+        None if what arrives is the cause of an increase: they may have less to do than they can.
+        """
+        recent, before = self.memory.recent_reading, self.memory.attempt
+        if not self.load.is_late:
+            return None
+        found = None if recent is None else shown_by_backlog(self.policy, recent)
+        # Where micro-batches are long, each may have other readers than the one before.
+        return before.shown if found is None and before is not None else found
 
 
 def decide(
@@ -303,7 +322,8 @@ def _at_ceiling(it: _Situation, memory: AutoscalerMemory, ceiling: Ceiling) -> A
 def _keeping_up(it: _Situation, ceiling: Ceiling) -> AutoscalerMemory:
     """More readers changed nothing, and what arrives is read: the former number suffices, too."""
     memory = it.memory.disturbed(it.now)
-    readers = min(it.wanted, ceiling.readers) if memory.may_reverse(it.now) else it.wanted
+    fewest = it.policy.bounded(min(it.wanted, ceiling.readers))
+    readers = fewest if memory.may_reverse(it.now) else it.wanted
     is_late = it.load.behind > it.policy.max_lag
     message = words.keeping_up(it.load, readers, is_tried=True, is_late=is_late)
     if is_late:

@@ -4,9 +4,10 @@ Each host has its own micro-batches and its own clock. So rates are those betwee
 host, and only then added up.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Final
 
 from balanced_source_operator.controller.autoscaling.samples import Interval, Sample, between
@@ -36,19 +37,23 @@ class HostSamples:
         samples: the newest and some of the last `WINDOW` seconds, oldest first.
         ends: those of `samples`, and some before them, that came first after the end of a
             micro-batch, oldest first; of the time of that end if the driver tells it.
+        arrivals: time → records up to the ends of all splits, oldest first, of the time over which
+            it is measured what arrives: a trigger interval may be long, and samples are large.
         ahead: seconds by which the driver's clock was ahead of the operator's at the first of them.
     """
 
     samples: tuple[Sample, ...] = ()
     ends: tuple[Sample, ...] = ()
+    arrivals: tuple[tuple[float, int], ...] = ()
     ahead: float = 0.0
 
-    def observed(self, sample: Sample, *, now: float) -> "HostSamples":
+    def observed(self, sample: Sample, *, now: float, window: float = WINDOW) -> "HostSamples":
         """Return the samples with a further sample. One that says nothing new changes nothing.
 
         Args:
             sample: the newest one.
             now: seconds, by the operator's clock.
+            window: seconds over which `arrival` is measured, at most.
         """
         newest, ahead = self.samples[-1] if self.samples else None, sample.at - now
         if newest is not None and sample.at == newest.at:
@@ -57,19 +62,21 @@ class HostSamples:
         # time that a clock has left out, or has passed twice.
         is_jump = abs(ahead - self.ahead) > JUMP
         if newest is None or is_jump or not sample.continues(newest):
-            return replace(self, samples=(sample,), ends=(), ahead=ahead)
+            return HostSamples(samples=(sample,), arrivals=(_arrived(sample),), ahead=ahead)
         if sample.is_repeated(newest):
             return self
         has_ended = sample.is_of_another_micro_batch(newest)
         sample = replace(sample, ended=newest.ended + has_ended)
         # Unread records are counted over all splits: what arrives is not known across a change of
         # these, but what is read is.
-        kept = self.samples if sample.has_splits_of(newest) else ()
-        samples = tuple(_thinned((*kept, sample)))
+        is_same = sample.has_splits_of(newest)
+        samples = tuple(_thinned((*(self.samples if is_same else ()), sample)))
+        arrivals = (*(self.arrivals if is_same else ()), _arrived(sample))
+        after = replace(self, samples=samples, arrivals=tuple(_sparse(arrivals, window)))
         if not has_ended:
-            return replace(self, samples=samples)
+            return after
         end = sample.at_end(newest)
-        return replace(self, samples=samples, ends=tuple(_thinned((*self.ends, end))))
+        return replace(after, ends=tuple(_thinned((*self.ends, end))))
 
     @property
     def reading(self) -> Interval | None:
@@ -127,6 +134,18 @@ class HostSamples:
         micro-batch, and positions move when one ends. None if there is none.
         """
         return _newest(self.samples, least)
+
+    def arrival(self, least: float) -> float | None:
+        """Return what arrives, in records per second, over at least so many seconds.
+
+        Over less if no more is known; None while it is too short.
+        """
+        at, total = self.arrivals[-1]
+        ages = [(at - since, total - before) for since, before in self.arrivals]
+        found = [age for age in ages if age[0] >= least][-1:] or ages
+        seconds, arrived = found[0]
+        # Retention takes unread records away, which must not look as if fewer than none had come.
+        return max(0, arrived) / seconds if seconds >= ARRIVAL else None
 
     @property
     def is_idle(self) -> bool:
@@ -187,6 +206,20 @@ def _newest(samples: tuple[Sample, ...], least: float) -> Interval | None:
 
 def _between(before: Sample, after: Sample, least: float) -> Interval | None:
     return between(before, after) if after.at - before.at >= least else None
+
+
+def _arrived(sample: Sample) -> tuple[float, int]:
+    return sample.at, sample.total_end
+
+
+def _sparse(arrivals: tuple[tuple[float, int], ...], window: float) -> Iterator[tuple[float, int]]:
+    """Drop what the window does not need: about twenty of them suffice, however long it is."""
+    newest, last = arrivals[-1], -math.inf
+    for each, follower in pairwise(arrivals):
+        if newest[0] - follower[0] < window and each[0] - last >= window / 20:
+            last = each[0]
+            yield each
+    yield newest
 
 
 def _thinned(samples: tuple[Sample, ...]) -> Iterator[Sample]:

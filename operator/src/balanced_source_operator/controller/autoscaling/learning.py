@@ -4,14 +4,16 @@ from dataclasses import replace
 from typing import Final
 
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.autoscaling.host_samples import RECENT
+from balanced_source_operator.controller.autoscaling.host_samples import RECENT, WINDOW
 from balanced_source_operator.controller.autoscaling.memory import (
     EXPIRES,
     HOUR,
     AutoscalerMemory,
     Capacity,
     Ceiling,
+    Claim,
     Increase,
+    Performance,
 )
 from balanced_source_operator.controller.autoscaling.policy import Policy
 from balanced_source_operator.controller.autoscaling.samples import CHANGE, Interval, Sample
@@ -47,6 +49,19 @@ BUSY: Final = 0.35
 """Share of the time that micro-batches take which do not wait for the trigger, from which readers
 count as busy."""
 
+FULL: Final = 0.9
+"""The same, from which they had work all the time."""
+
+SHORTER: Final = 2.0
+"""Time of a micro-batch, as a multiple of the mean of later ones, from which its commit was a small
+part of it."""
+
+SHORTER_IN_TIME: Final = 1.5
+"""The same if the later ones wait for the trigger, so that their commits are even shorter."""
+
+SEVERAL: Final = 5
+"""Micro-batches from which their mean time is more than chance."""
+
 SETTLED: Final = 90.0
 """Seconds after which splits that an increase has moved stay where they are."""
 
@@ -68,11 +83,13 @@ def observe(
     policy: Policy, memory: AutoscalerMemory, sample: Sample, *, now: float, host: str = FIRST_HOST
 ) -> AutoscalerMemory:
     """Return the memory with a further sample of a host and what it teaches."""
-    after = memory.observed(sample, now=now, host=host)
+    window = max(WINDOW, policy.trigger)
+    after = memory.observed(sample, now=now, host=host, window=window)
     if after is memory:
         return memory
     steady = after.steady
     after = _risen(_judged(policy, _awaited(after, now), steady, now), steady)
+    after = _claimed(after, steady, now)
     saturated = _saturated(policy, after, steady)
     # While a fixed cost is the limit, much is unread whatever readers can do.
     is_usual = after.ceiling is not None and after.ceiling.keeps_up
@@ -81,7 +98,7 @@ def observe(
     if steady is None:
         return after
     known = after.capacity or Capacity(rate=0.0, at=now, is_measured=False)
-    return replace(after, capacity=known.at_least(_per_reader(policy, steady), now))
+    return replace(after, capacity=known.at_least(per_reader(policy, steady), now))
 
 
 def _saturated(
@@ -134,8 +151,13 @@ def _is_proof(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> b
     While the commit of a micro-batch lasts, the load of one is unread at its end, and that of two
     while one runs, whatever readers can do.
     """
-    deep = max(policy.normal_wait, NORMAL * memory.batch(interval.seconds))
+    deep = _deep(policy, memory, interval)
     return interval.is_saturated(min(deep, max(policy.normal_wait, policy.max_lag)))
+
+
+def _deep(policy: Policy, memory: AutoscalerMemory, interval: Interval) -> float:
+    """Return the seconds of load that are unread at most because commits take long."""
+    return max(policy.normal_wait, NORMAL * memory.batch(interval.seconds))
 
 
 def _is_busy(interval: Interval) -> bool:
@@ -145,24 +167,34 @@ def _is_busy(interval: Interval) -> bool:
 def _confirmed(
     policy: Policy, memory: AutoscalerMemory, interval: Interval, now: float
 ) -> AutoscalerMemory:
-    rate = _per_reader(policy, interval)
+    rate = per_reader(policy, interval)
     known = memory.capacity or Capacity(rate=rate, at=now, is_measured=False)
     # What a rescale costs passes, and would look as if more readers were needed.
     if memory.is_awaiting(interval.readers) and known.is_measured and rate < known.rate:
         return memory
     is_proof = _is_proof(policy, memory, interval)
     if not is_proof:
-        # A commit takes its time however fast readers are, so they are as fast as ever seen.
+        # A commit takes its time however fast readers are, so they are as fast as they were.
         rate = max(rate, known.most)
-    return replace(memory, capacity=known.confirmed(rate, now, is_proof=is_proof))
+    is_deep = is_proof and interval.is_saturated(_deep(policy, memory, interval))
+    after = known.confirmed(rate, now, is_proof=is_proof, is_deep=is_deep)
+    return replace(memory, capacity=after)
 
 
-def _per_reader(policy: Policy, interval: Interval) -> float:
+def per_reader(policy: Policy, interval: Interval) -> float:
     """Return what a reader that has work processes.
 
     The busiest one, unless all of them share the hot splits.
     """
     return interval.rate / interval.readers if policy.shares_splits else interval.busiest
+
+
+def shown_by_backlog(policy: Policy, interval: Interval) -> Performance | None:
+    """Return what readers did if they had work all the time; None if they may have waited."""
+    is_full = (interval.late or 0) >= FULL or interval.is_saturated(policy.normal_wait)
+    if not interval.is_steady or not is_full or interval.pause is None:
+        return None
+    return Performance(per_reader(policy, interval), interval.pause)
 
 
 def _awaited(memory: AutoscalerMemory, now: float) -> AutoscalerMemory:
@@ -191,10 +223,11 @@ def _judged(
     if steady is None or steady.readers <= attempt.readers:
         return memory
     memory, known = replace(memory, attempt=None), memory.capacity
-    if _has_helped(policy, attempt, steady):
+    if attempt.rate is not None and _has_helped(policy, attempt, attempt.rate, steady):
         proven = known.proven(now) if known is not None else None
+        memory = replace(memory, claim=_claim_of(policy, memory, attempt, steady, now))
         return replace(memory, ceiling=None, capacity=proven, exceeded=None, has_helped=True)
-    if is_limited(policy, steady):
+    if attempt.rate is None or is_limited(policy, steady):
         return memory
     if not _is_telling(policy, memory, steady) and not steady.is_saturated(policy.normal_wait):
         return replace(memory, ceiling=None)
@@ -216,16 +249,45 @@ def _judged(
     return replace(memory, ceiling=found, capacity=known.refuted() if known is not None else None)
 
 
+def _claim_of(
+    policy: Policy, memory: AutoscalerMemory, attempt: Increase, steady: Interval, now: float
+) -> Claim | None:
+    shown, pace = attempt.shown, memory.pace
+    if shown is None or pace is None:
+        return None
+    rate = max(shown.rate, per_reader(policy, steady))
+    return Claim(shown=shown._replace(rate=rate), since=pace, until=now + HOUR)
+
+
+def _claimed(memory: AutoscalerMemory, steady: Interval | None, now: float) -> AutoscalerMemory:
+    """Lower the capacity to what readers did, once no commit can have been the limit then."""
+    claim, known, pace = memory.claim, memory.capacity, memory.pace
+    if claim is None or known is None:
+        return memory
+    if pace is None or now >= claim.until or pace.batches < claim.since.batches:
+        return replace(memory, claim=None)
+    batches = pace.batches - claim.since.batches
+    if batches < SEVERAL * len(memory.series):
+        return memory
+    pause = (pace.seconds - claim.since.seconds) / batches
+    # Those that wait for the trigger are shorter than it seems.
+    is_waiting = steady is not None and steady.late is not None and steady.late < IN_TIME
+    if (SHORTER_IN_TIME if is_waiting else SHORTER) * pause > claim.shown.pause:
+        return memory
+    return replace(memory, claim=None, capacity=known.lowered(claim.shown.rate, now))
+
+
 def _may_settle(attempt: Increase, now: float) -> bool:
     """Whether it is too early to say that splits continue to move."""
     return attempt.adopted_at is None or now - attempt.adopted_at < SETTLED
 
 
-def _has_helped(policy: Policy, attempt: Increase, steady: Interval) -> bool:
-    if steady.rate >= attempt.rate * _least_gain(attempt, steady.readers):
+def _has_helped(policy: Policy, attempt: Increase, before: float, steady: Interval) -> bool:
+    """Whether readers read more than `before`, or leave less unread, or need less time."""
+    if steady.rate >= before * _least_gain(attempt, steady.readers):
         return True
     # Little is unread now and then, whatever readers can do.
-    if attempt.unread > policy.normal_wait * attempt.rate:
+    if attempt.unread > policy.normal_wait * before:
         return steady.available < RELIEF * attempt.unread
     if attempt.pause is None or steady.pause is None:
         return False

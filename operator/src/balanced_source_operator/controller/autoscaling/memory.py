@@ -6,12 +6,16 @@ Not stored, except for the capacity that the status shows: a restarted operator 
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from balanced_source.documents.storage import FIRST_HOST
-from balanced_source_operator.controller.autoscaling.host_samples import HostSamples, together
+from balanced_source_operator.controller.autoscaling.host_samples import (
+    WINDOW,
+    HostSamples,
+    together,
+)
 from balanced_source_operator.controller.autoscaling.policy import Policy
-from balanced_source_operator.controller.autoscaling.samples import Interval, Sample
+from balanced_source_operator.controller.autoscaling.samples import BatchTimes, Interval, Sample
 from balanced_source_operator.controller.autoscaling.verdict import Verdict
 
 EXPIRES: Final = 6 * 3600.0
@@ -36,7 +40,7 @@ class Capacity:
         rate: records per second.
         at: when it was last confirmed.
         is_measured: whether readers had work all the time then; otherwise it is a lower bound.
-        most: largest rate at which a reader was seen.
+        most: largest rate at which a reader was seen since it was last known for certain.
         proven_at: when a backlog has shown it, or an increase that has helped; never if only
             micro-batches that followed one another at once have: a commit may have taken the time.
     """
@@ -47,14 +51,30 @@ class Capacity:
     most: float = 0.0
     proven_at: float = -math.inf
 
-    def confirmed(self, rate: float, at: float, *, is_proof: bool) -> "Capacity":
-        """Return the capacity after a measurement: the newest counts by half."""
+    @classmethod
+    def stored(cls, rate: float, at: float) -> Self:
+        """Return the capacity that an operator before this one has measured and stored."""
+        # Also as the most: what readers happen to read now says nothing against it.
+        return cls(rate=rate, at=at, is_measured=True, most=rate, proven_at=at)
+
+    def confirmed(
+        self, rate: float, at: float, *, is_proof: bool, is_deep: bool = False
+    ) -> "Capacity":
+        """Return the capacity after a measurement: the newest counts by half.
+
+        Args:
+            rate: that was measured.
+            at: seconds, now.
+            is_proof: whether a backlog has shown it.
+            is_deep: whether that was so deep that no commit explains it, however long that takes.
+        """
         known = (self.rate + rate) / 2 if self.is_measured else rate
         return Capacity(
             rate=known,
             at=at,
             is_measured=True,
-            most=max(self.most, rate),
+            # Readers may have become slower: what they once did says nothing any more.
+            most=max(known if is_deep else self.most, rate),
             proven_at=at if is_proof else self.proven_at,
         )
 
@@ -68,6 +88,12 @@ class Capacity:
         """Return the capacity after an increase has helped: readers were the limit before it."""
         return replace(self, proven_at=at) if self.is_measured else self
 
+    def lowered(self, rate: float, at: float) -> "Capacity":
+        """Return the capacity after it was shown that a reader can do no more than this rate."""
+        if not self.is_measured or rate >= self.rate:
+            return self
+        return replace(self, rate=rate, most=rate, at=at, proven_at=at)
+
     def refuted(self) -> "Capacity":
         """Return the capacity after more readers have shown that it is more than was measured.
 
@@ -78,27 +104,61 @@ class Capacity:
         return replace(self, rate=rate, is_measured=is_known, proven_at=-math.inf)
 
 
+class Performance(NamedTuple):
+    """What readers did that had work all the time, while a backlog became older than `maxLag`.
+
+    Attributes:
+        rate: of one reader, in records per second.
+        pause: see `Interval`.
+    """
+
+    rate: float
+    pause: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Increase:
     """The newest increase: did it help?
 
     Attributes:
         readers: before it.
-        rate: of all readers before it, in records per second.
+        rate: of all readers before it, in records per second; None if no micro-batch had ended yet:
+            then whether it has helped remains unknown.
         arrival: records per second that arrived when it was decided.
         unread: records that could be read then, and were not.
         pause: see `Interval`, before it.
         at: when that was.
+        shown: before it, or before an increase that it has replaced; None if it was for another
+            cause than an old backlog.
         adopted_at: when some of the readers that were added were seen first; None before.
     """
 
     readers: int
-    rate: float
+    rate: float | None
     arrival: float
     unread: int
     pause: float | None
     at: float
+    shown: Performance | None = None
     adopted_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What readers did before an increase that has helped against an old backlog.
+
+    It is all that they can do if micro-batches then become so short that no commit can have been
+    the limit.
+
+    Attributes:
+        shown: before the increase, or more if a reader did more after it.
+        since: micro-batches up to then.
+        until: seconds, when it is too old.
+    """
+
+    shown: Performance
+    since: BatchTimes
+    until: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +199,7 @@ class AutoscalerMemory:
         moves: time → whether readers were added, for each change of their number in the last hour,
             and the newest one before it.
         attempt: see there; None if there was none, or its effect is known.
+        claim: see there; None if there is none, or it was confirmed.
         ceiling: see there; None if more readers may help.
         exceeded: rate that readers seemed to keep up with, and did not in the end; None if none.
         has_helped: whether the increase that was judged last has helped.
@@ -155,22 +216,26 @@ class AutoscalerMemory:
     calm_since: float | None = None
     moves: tuple[tuple[float, bool], ...] = ()
     attempt: Increase | None = None
+    claim: Claim | None = None
     ceiling: Ceiling | None = None
     exceeded: float | None = None
     has_helped: bool = False
     limited: tuple[float, Policy] | None = None
     verdict: Verdict | None = None
 
-    def observed(self, sample: Sample, *, now: float, host: str = FIRST_HOST) -> "AutoscalerMemory":
+    def observed(
+        self, sample: Sample, *, now: float, host: str = FIRST_HOST, window: float = WINDOW
+    ) -> "AutoscalerMemory":
         """Return the memory with a further sample. One that says nothing new changes nothing.
 
         Args:
             sample: the newest one.
             now: seconds, by the operator's clock.
             host: whose sample it is.
+            window: seconds over which `arrival` is measured, at most.
         """
         before = self.series.get(host, HostSamples())
-        after = before.observed(sample, now=now)
+        after = before.observed(sample, now=now, window=window)
         return self if after is before else replace(self, series={**self.series, host: after})
 
     def heard_from(self, hosts: Collection[str], *, silent: tuple[str, ...], share: float) -> Self:
@@ -188,6 +253,15 @@ class AutoscalerMemory:
     def newest(self) -> tuple[Sample, ...]:
         """The newest sample of each host."""
         return tuple(series.samples[-1] for series in self.series.values())
+
+    @property
+    def pace(self) -> BatchTimes | None:
+        """Micro-batches of all hosts up to now; None if one of them does not say."""
+        found = [sample.pace for sample in self.newest]
+        known = [pace for pace in found if pace is not None]
+        if not known or len(known) < len(found):
+            return None
+        return BatchTimes(sum(p.batches for p in known), sum(p.seconds for p in known))
 
     @property
     def adopted(self) -> int:
@@ -246,6 +320,12 @@ class AutoscalerMemory:
     def recent(self, least: float) -> Interval | None:
         """Return what has arrived in the newest time of so many seconds, see `HostSamples`."""
         return self._together(series.recent(least) for series in self.series.values())
+
+    def arrival(self, least: float) -> float | None:
+        """Return what arrives over at least so many seconds, see `HostSamples`."""
+        found = [series.arrival(least) for series in self.series.values()]
+        known = [arrival for arrival in found if arrival is not None]
+        return sum(known) / self.share if known and len(known) == len(found) else None
 
     def noting(self, now: float, needed: int, *, delay: float) -> "AutoscalerMemory":
         """Return the memory with the number of readers that is needed now."""

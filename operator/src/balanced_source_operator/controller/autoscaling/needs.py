@@ -60,6 +60,11 @@ class Load:
         return replace(self, demand=self.arrival)
 
     @property
+    def is_late(self) -> bool:
+        """Whether a backlog has become older than `maxLag`, so that more readers must catch up."""
+        return self.demand > self.arrival
+
+    @property
     def is_uneven(self) -> bool:
         """Whether the split that is read most stands out."""
         return not self.is_shared and self.hottest * self.splits > EVEN
@@ -73,19 +78,23 @@ def load_of(policy: Policy, memory: AutoscalerMemory) -> Load | None:
     # Few records come by chance: a longer time tells more.
     if recent.arrival * recent.seconds < COUNTED:
         recent = memory.recent(WINDOW) or recent
+    arrival = recent.arrival
+    # A burst that is shorter than a micro-batch is read with what comes before and after it.
+    if policy.trigger > recent.seconds and (found := memory.arrival(policy.trigger)) is not None:
+        arrival = found
     # Nothing was read yet, or nothing arrives: then no split stands out. Of several hosts, the end
     # of one's micro-batch comes before those of the others.
     reading = memory.reading or recent
     is_share_known = reading is not recent or len(memory.series) == 1
     # While a load falls, what is unread came faster than what arrives now.
     since = memory.since_end or recent
-    arrived = max(recent.arrival, reading.arrival, since.arrival)
+    arrived = max(arrival, recent.arrival, reading.arrival, since.arrival)
     behind = _seconds(recent.available, arrived)
     normal = policy.normal_wait * arrived
     excess = max(0.0, recent.available - normal)
     return Load(
-        arrival=recent.arrival,
-        demand=recent.arrival + (excess / policy.max_lag if behind > policy.max_lag else 0.0),
+        arrival=arrival,
+        demand=arrival + (excess / policy.max_lag if behind > policy.max_lag else 0.0),
         behind=behind,
         unread=recent.available,
         held_back=recent.unread - recent.available,
