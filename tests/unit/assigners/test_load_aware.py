@@ -356,3 +356,12 @@ def test_within_four_thirds_of_the_optimum_the_few_moves_are_kept() -> None:
     owners = answer(placement)
 
     assert (largest(placement, owners), moved(placement, owners)) == (9, 2)
+
+
+@pytest.mark.parametrize(("tolerance", "moves"), [(0.01, 0), (0.009, 1)])
+def test_within_the_tolerance_no_move_is_worth_anything(tolerance: float, moves: int) -> None:
+    """Loads of 101 and 99, although moves cost nothing."""
+    placement = numbered([1.0] * 200, [int(number > 100) for number in range(200)], 2)
+    eager = LoadAwareAssigner(tolerance=tolerance, aversion=0.0)
+
+    assert len(place(eager, placement)) == moves
