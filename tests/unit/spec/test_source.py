@@ -98,6 +98,17 @@ def test_no_kind_or_two_kinds_are_rejected(value: dict[str, Any]) -> None:
         BOTH.model_validate(value)
 
 
+def test_the_api_server_refuses_no_kind_and_two_kinds() -> None:
+    made = choice_of(MappingProxyType({"files": FilesHalf()}))
+
+    (rule,) = made.model_json_schema()["x-kubernetes-validations"]
+
+    assert rule == {
+        "rule": "[has(self.files), has(self.custom)].filter(x, x).size() == 1",
+        "message": "set exactly one of: files, custom",
+    }
+
+
 def test_a_half_refuses_no_change_and_needs_no_texts_by_default() -> None:
     half = FilesHalf()
 
