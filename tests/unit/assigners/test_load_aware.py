@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -307,3 +307,61 @@ def test_the_guarantee_counts_more_than_moves() -> None:
 
     assert largest(placement, owners) == 9
     assert largest(placement, after) == 8
+
+
+def numbered(
+    weights: Sequence[float], owners: Sequence[int], readers: int, *, max_moves: int | None = None
+) -> Placement:
+    """Return a placement of splits that may move, with a weight and an owner each."""
+    ids = split_ids(len(weights))
+    return Placement(
+        parallelism=readers,
+        owners=dict(zip(ids, owners, strict=True)),
+        weights=dict(zip(ids, weights, strict=True)),
+        may_move=True,
+        max_moves=max_moves,
+    )
+
+
+def test_loads_that_cannot_be_more_even_stay_although_they_are_above_four_thirds_of_the_mean() -> (
+    None
+):
+    """Eleven on five readers: the mean is 2.2, and one reader has 3.
+
+    To deal out all of them again would move splits and gain nothing.
+    """
+    placement = numbered((1, 2, 1, 2, 1, 2, 2), (3, 4, 0, 3, 4, 1, 0), 5)
+
+    assert largest(placement, placement.owners) == 3
+    assert place(ASSIGNER, placement) == {}
+
+
+def test_what_single_steps_cannot_reach_is_dealt_out_again() -> None:
+    """Within a limit of moves, and without one where a step of the search ends too early."""
+    limited = numbered((9, 1, 8, 3, 1), (0, 0, 0, 1, 1), 2, max_moves=2)
+    free = numbered((1, 1, 3, 1, 2, 0, 3), (2, 1, 2, 1, 2, 0, 0), 4)
+    more: dict[SplitId, float] = {("c", "u", 0): 3, ("c", "u", 1): 1}
+    free = replace(free, pending=list(more), weights={**free.weights, **more})
+
+    owners = answer(limited)
+
+    assert (largest(limited, owners), moved(limited, owners)) == (11, 2)
+    assert largest(free, answer(free)) == 4, "5 is above four thirds of a fair share"
+
+
+def test_within_four_thirds_of_the_optimum_the_few_moves_are_kept() -> None:
+    """A deal of everything would reach 8, with a move more."""
+    placement = numbered((6, 5, 8, 3, 3, 1), (1, 1, 1, 0, 1, 3), 4, max_moves=3)
+
+    owners = answer(placement)
+
+    assert (largest(placement, owners), moved(placement, owners)) == (9, 2)
+
+
+@pytest.mark.parametrize(("tolerance", "moves"), [(0.01, 0), (0.009, 1)])
+def test_within_the_tolerance_no_move_is_worth_anything(tolerance: float, moves: int) -> None:
+    """Loads of 101 and 99, although moves cost nothing."""
+    placement = numbered([1.0] * 200, [int(number > 100) for number in range(200)], 2)
+    eager = LoadAwareAssigner(tolerance=tolerance, aversion=0.0)
+
+    assert len(place(eager, placement)) == moves

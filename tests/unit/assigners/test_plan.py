@@ -42,6 +42,15 @@ def test_splits_of_removed_readers_move_in_any_mode() -> None:
     assert max(found.owners.values()) == 2
 
 
+def test_a_split_that_is_not_wanted_gets_no_reader_although_it_waits_for_one() -> None:
+    found = plan(
+        Layout(parallelism=4, owners={IDS[0]: 3}, pending=IDS[1:3]), wish(unwanted=IDS[1:2])
+    )
+
+    assert found.owners.keys() == {IDS[0], IDS[2]}
+    assert found.dropped == (IDS[1],)
+
+
 def test_without_a_cause_only_pending_splits_get_a_reader() -> None:
     found = plan(Layout(parallelism=4, owners={IDS[0]: 3}, pending=IDS[1:3]), wish())
 

@@ -41,6 +41,8 @@ def test_nothing_is_remembered_of_scopes_that_left_the_source() -> None:
         failures={"c": 1, "gone": 2},
         problems={"c": ERROR, "gone": OTHER},
         rounds={"c": 3, "gone": 4},
+        unstarted={"c": (1, ERROR), "gone": (2, OTHER)},
+        absences={"c": 1, "gone": 2},
     )
 
     found = state.within(frozenset({"c"}), scope_of)
@@ -58,6 +60,8 @@ def test_nothing_is_remembered_of_scopes_that_left_the_source() -> None:
         problems={"c": ERROR},
         # Answers of former rounds must stay recognisable.
         rounds={"c": 3, "gone": 4},
+        unstarted={"c": (1, ERROR)},
+        absences={"c": 1},
     )
 
 

@@ -119,6 +119,7 @@ def test_a_query_that_begins_no_micro_batch_is_not_ready() -> None:
 
     assert conditions(status)["Ready"] == ("False", "QueryStalled")
     assert conditions(status)["Degraded"] == ("True", "QueryStalled")
+    assert "DataLoss" not in conditions(status)
     assert status.message == stall.message
 
 
@@ -418,10 +419,10 @@ def test_a_loss_that_stops_a_driver_degrades_the_source() -> None:
         reason="LogTruncated", message="offsets 7 to 9 of orders/0 are gone", is_fatal=True
     )
 
-    assert conditions(status_of(facts(state=reporting(lost))))["Degraded"] == (
-        "True",
-        "LogTruncated",
-    )
+    found = conditions(status_of(facts(state=reporting(lost))))
+
+    assert found["Degraded"] == ("True", "LogTruncated")
+    assert "DataLoss" not in found, "nothing was skipped"
 
 
 def test_the_worst_problem_heads_the_condition_and_the_others_follow() -> None:

@@ -165,3 +165,13 @@ def test_a_source_that_no_host_reads_has_the_reports_that_there_are() -> None:
     left = {name: replace(h, role=HostRole.DRAINING) for name, h in state().hosts.items()}
 
     assert reading(replace(state(), hosts=left)) == {"0", "1"}
+
+
+def test_of_hosts_that_have_all_ended_the_first_one_with_readers_speaks_for_the_source() -> None:
+    """Host 0 was given up: that it still runs says nothing of those that have read everything."""
+    given_up = with_host("0", role=HostRole.DRAINING)
+    done = Decision(state=ApplicationState.FINISHED, name="orders-1-1", is_done=True)
+    runs = Decision(state=ApplicationState.RUNNING, name="orders-0-1")
+
+    assert combined({"0": runs, "1": done}, given_up) == done
+    assert combined({"0": runs, "1": done}, state()) == runs

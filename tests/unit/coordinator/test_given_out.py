@@ -17,6 +17,7 @@ from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
     Checkpoint,
     CoordinatorState,
+    PublishAssignment,
     SourceCoordinator,
     state_codec,
 )
@@ -24,6 +25,7 @@ from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.view import digest_of_settings
 from balanced_source.errors import ContractViolationError
 from support.numbers_source import NumbersSource
+from support.pull_source import NumberLists
 from support.stage import Stage
 from support.tapes import TapeSource
 
@@ -112,6 +114,31 @@ def test_a_state_that_cannot_be_stored_is_named() -> None:
 
     with pytest.raises(ContractViolationError, match=r"encode_state .* 'seen'\[0\] is '.ud800'"):
         state_codec.encode(checkpoint, source, uid="u")
+
+
+def test_the_enumerator_is_closed_with_its_coordinator() -> None:
+    closed: list[bool] = []
+    coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(NumbersSource(()))
+    enumerator: Any = coordinator.enumerator
+    enumerator.close = lambda: closed.append(True)
+
+    coordinator.close()
+
+    assert closed == [True]
+
+
+@pytest.mark.parametrize("ahead", [1, 2])
+def test_readers_hear_at_once_that_they_have_to_ask_for_splits(ahead: int) -> None:
+    """No split is assigned before they do, which would be the next occasion."""
+    coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(NumberLists(ahead=ahead))
+
+    published = [
+        effect.assignment
+        for effect in coordinator.start(now=0.0)
+        if isinstance(effect, PublishAssignment)
+    ]
+
+    assert [assignment.look_ahead for assignment in published] == [ahead]
 
 
 def test_settings_of_readers_have_the_kind_as_their_key() -> None:

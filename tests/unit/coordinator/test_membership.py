@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import pytest
 
-from balanced_source.api import SourceEvent, SplitsAssignment
+from balanced_source.api import RebalanceCause, SourceEvent, SplitsAssignment
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import (
     CoordinatorState,
@@ -107,6 +107,25 @@ def test_a_host_that_is_added_gets_readers_when_it_has_registered() -> None:
     assert len(stage.read(0)) == len(stage.read(1)) == 4
     assert len([s for s in before if s in stage.read(0)]) == 4
     stage.check_each_once()
+
+
+def test_splits_may_move_when_the_hosts_that_have_readers_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What comes back is dealt out, but only a rebalance evens what the others hold."""
+    stage, causes = one_host(), list[tuple[RebalanceCause, int]]()
+    coordinator = stage.operator.coordinator
+
+    def rebalance(cause: RebalanceCause) -> None:
+        causes.append((cause, len(coordinator._context.readers)))
+
+    monkeypatch.setattr(coordinator.enumerator, "rebalance", rebalance)
+
+    stage.hosts_are("0", "1").adopts(0)
+    assert causes == [], "host 1 has no readers yet"
+    stage.registers(1)
+
+    assert causes == [(RebalanceCause.RESCALE, 4)], "once the readers of both are there"
 
 
 def test_host_0_keeps_its_incarnation() -> None:

@@ -164,3 +164,20 @@ def test_requests_of_readers_that_a_host_no_longer_runs_are_forgotten() -> None:
     context.renumber_readers({0: 1, 2: 0})
 
     assert context.asked == {1: 2, 0: 4}
+
+
+@pytest.mark.parametrize(
+    ("role", "is_wanted", "is_going"),
+    [
+        (HostRole.DRAINING, True, False),
+        (HostRole.DRAINING, False, True),
+        (HostRole.LEAVING, True, True),
+        (HostRole.LEAVING, False, True),
+        (HostRole.MEMBER, False, False),
+        (HostRole.JOINING, True, False),
+    ],
+)
+def test_a_host_that_drains_counts_as_there_while_it_is_wanted(
+    role: HostRole, *, is_wanted: bool, is_going: bool
+) -> None:
+    assert HostState(role=role).is_going(is_wanted=is_wanted) is is_going

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from balanced_source.documents.calls import joined
+from balanced_source.documents.calls import cut, joined
 from balanced_source.errors import CorruptDocumentError
 
 
@@ -16,7 +16,8 @@ def test_pages_of_another_answer_are_refused() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["no base64", base64.b64encode(b"not compressed").decode()],
+    ["no base64", base64.b64encode(b"not compressed").decode(), f"{cut([1, 2])[1][0]}!"],
+    ids=["not base64", "not compressed", "a character more"],
 )
 def test_an_answer_that_cannot_be_read_is_refused(page: str) -> None:
     digest = hashlib.sha256(page.encode()).hexdigest()[:32]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from balanced_source.connectors.files import Cursor, File, take
+from balanced_source.connectors.files import Cursor, File, FilesSource, Format, take
 from balanced_source.connectors.files import cursor as module
 from balanced_source.connectors.files.counting import Counter
 from balanced_source.connectors.files.cursor import Extent, Seen
@@ -445,3 +445,13 @@ def test_files_that_vanish_do_not_push_listed_ones_out_of_the_window(
     assert read.count(stays) == 1
     assert len(read) == 1 + 8 * 3
     assert len(cursor.window) == 2 * module.WINDOW
+
+
+def test_after_a_change_of_paths_all_files_are_listed_once() -> None:
+    """What is below the floor of the former paths says nothing of others."""
+    source = FilesSource(paths=("/data/*",), kind_of_file=Format.TEXT, names_grow=True)
+    known = {**Cursor(floor="/data/m").to_json(), "paths": ["/data/*"]}
+
+    assert source.list_page(2, known).floor == "/data/m"
+    assert source.list_page(2, {**known, "paths": ["/data/*", "/more/*"]}).floor == ""
+    assert replace(source, names_grow=False).list_page(2, known).floor == ""

@@ -10,7 +10,7 @@ import pytest
 from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.files import File, FilesSource, Format, Store, file_of
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import ContractViolationError
+from balanced_source.errors import ContractViolationError, FatalProblemError
 from balanced_source.host.ends import Look, Mark
 from balanced_source.reasons import Reason
 from balanced_source_spark.files import hooks as hooks_module
@@ -74,6 +74,23 @@ def test_a_file_that_was_lost_is_said_until_it_is_left_out(tmp_path: Path) -> No
     assert lost is not None
     assert (lost.reason, lost.is_fatal, cleared) == (Reason.SPLITS_LOST, True, None)
     assert str(path) in lost.message
+
+
+def test_a_file_that_was_lost_ends_a_query_for_which_no_one_else_can_act() -> None:
+    said: list[Problem | None] = []
+
+    def check() -> None:
+        assert said
+        raise FatalProblemError("it is lost", reason=Reason.SPLITS_LOST)
+
+    split_id: SplitId = ("files", "/in/gone.txt", 0)
+    settings = Settings(said)
+    settings.hooks._context = replace(settings.hooks._context, check_problems=check)
+    mark = Mark(position=0, identity=File(1, "", 100).identity)
+    settings.hooks.ends("files", [split_id], {split_id: mark})
+
+    with pytest.raises(FatalProblemError):
+        settings.hooks.note_look(StreamOffset(positions={split_id: 0}), Look())
 
 
 @pytest.mark.parametrize("identity", ["", "7", "7-x", "x-7"])

@@ -21,6 +21,7 @@ from balanced_source.connectors.files import (
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source_adapters.files import stores
 from balanced_source_adapters.files.connector import listed
+from balanced_source_adapters.files.file_store import WantedFiles
 from balanced_source_adapters.files.stores import LocalStore, inner
 
 
@@ -102,9 +103,20 @@ def test_a_folder_that_no_pattern_names_need_not_be_readable(
     assert [Path(file.path).name for file in listed(call, LocalStore())] == ["a.txt"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "below"), [("/a/b", False), ("/a/b/", False), ("/a/*", True), ("/a/b/c*", True)]
+)
+def test_a_pattern_with_wildcards_wants_what_is_below_a_folder(
+    pattern: str, *, below: bool
+) -> None:
+    """An object that has the name of that folder is none of them."""
+    assert WantedFiles.by(pattern).below is below
+
+
 def test_hidden_files_are_not_read_unless_they_are_named() -> None:
     assert not is_visible("/a/_temporary/b", "/a")
     assert not is_visible("/a/.b.crc", "/a/*")
+    assert not is_visible("_temporary/b", "*/b"), "of a store whose paths begin with a name"
     assert is_visible("/a/_logs/b", "/a/_logs")
 
 

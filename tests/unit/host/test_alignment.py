@@ -166,3 +166,15 @@ def test_a_split_that_is_not_read_up_to_the_aligned_time_holds_all_others() -> N
     assert slowest(10, positions, ends, answers, last_seen={}, idle=()) is None
     assert slowest(10, {A: 2, B: 5}, ends, answers, last_seen={}, idle=()) == 60
     assert watermarks(10, positions, ends, answers) == {A: 10, B: 60}
+
+
+def test_a_split_of_which_not_even_the_end_is_known_holds_all_others() -> None:
+    """It may hold old records. One with an end beyond its position is ahead."""
+    positions, newer = {A: 0, B: 5}, {B: RecordTime(offset=5, time=90)}
+
+    def mark(**ends: int) -> int | None:
+        known = {B: 9, **({A: ends["a"]} if ends else {})}
+        return slowest(50, positions, known, {A: None, **newer}, last_seen={}, idle=())
+
+    assert mark() is None
+    assert mark(a=0) is None, "it is empty"

@@ -55,6 +55,17 @@ def test_two_leaders_in_a_row_with_records_that_the_other_never_saw() -> None:
     assert check(first, Mark(position=5, term=2), 3).cut is None, "without that knowledge"
 
 
+def test_a_log_with_older_leaderships_alone_is_cut_where_the_oldest_known_one_ended() -> None:
+    """That is the best guess: nothing says where its records end among those that were read."""
+    checked = LogCheck(Mark(position=9, term=5, past=(TermEnd(3, 4),)), 6)
+
+    checked.take(TermEnd(1, 7))
+    while checked.question is not None:
+        checked.take(TermEnd(1, 7))
+
+    assert checked.found().cut == 4
+
+
 def test_a_log_without_any_of_the_records_is_cut_at_its_start() -> None:
     assert check([], Mark(position=5, term=2), 3).cut == 0
     silent = LogCheck(Mark(position=5, term=2), 3)

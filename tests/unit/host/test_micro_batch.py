@@ -116,6 +116,14 @@ def test_ends_of_previous_leaderships_go_with_the_leadership() -> None:
     assert advance(base, ends).term_ends == {B: old}, "brokers that do not say"
 
 
+def test_a_split_of_which_nothing_was_ever_read_keeps_what_is_known_of_its_leaderships() -> None:
+    base = replace(go_on(READ), positions={A: None, B: 4}, terms={A: 3})
+
+    assert advance(base, {A: 0, B: 4}, terms={A: 5}, term_ends={A: (TermEnd(3, 7),)}) == replace(
+        base, positions={A: 0, B: 4}
+    )
+
+
 def test_a_split_whose_log_was_cut_goes_back_and_reads_nothing_in_that_micro_batch() -> None:
     base = replace(go_on(READ), terms={A: 3, B: 3})
     back = advance(base, {A: 7, B: 4}, terms={A: 5}, cuts={A: 2})

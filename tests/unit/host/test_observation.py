@@ -156,6 +156,15 @@ def test_records_of_the_micro_batch_are_unread_until_it_ends() -> None:
     assert from_metrics(seen.lags_for_report()).splits == {A: 10, B: 50, C: 15}
 
 
+def test_records_of_a_delivered_micro_batch_are_unread_no_more() -> None:
+    seen = observe(offset(a=0, b=0, c=0), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})
+
+    delivered = seen.delivered()
+
+    assert (delivered.lag, delivered.unread) == (35, 35)
+    assert from_metrics(delivered.lags_for_report()).splits == {A: 0, B: 30, C: 5}
+
+
 def test_only_records_of_the_micro_batch_count_as_unread() -> None:
     """It begins where the former one ended."""
     seen = observe(offset(a=7, b=19, c=9), offset(a=10, b=20, c=10), {A: 10, B: 50, C: 15})

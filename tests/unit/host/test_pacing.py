@@ -102,6 +102,13 @@ def test_at_the_end_idle_readers_take_parts_of_the_remaining_splits() -> None:
     assert pace(ALONE, short, SPEEDS, no_more=range(4)) == Pace(short), "not worth a cut"
 
 
+def test_idle_readers_help_one_reader_although_another_one_is_nearly_done() -> None:
+    held: Held = {block(0): (0, 0), block(6): (3, 0)}
+    reached = {block(0): 10, block(6): 100}
+
+    assert pace(held, reached, SPEEDS, no_more=range(4)) == Pace(reached, cut_above=28)
+
+
 def test_splits_that_no_one_asked_for_are_read_as_far_as_they_can_be() -> None:
     """Partitions that follow files: order holds in each, so no other reader takes a part of one."""
     reached = dict.fromkeys(ALONE, 100)

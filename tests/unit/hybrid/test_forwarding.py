@@ -102,6 +102,26 @@ def test_what_tasks_have_skipped_is_told_to_its_part() -> None:
     assert {name: list(ranges) for name, ranges in told.items()} == {"files-1": [piece]}
 
 
+def test_an_event_for_readers_reaches_the_hooks_of_its_part() -> None:
+    told: list[tuple[int, SourceEvent]] = []
+    asked, part = hooks("json", "json"), cast("Any", Odd())
+    part.handle_source_event = lambda *event: told.append(event)
+    asked._parts["files-1"] = part
+
+    asked.handle_source_event(3, SourceEvent(name="end", payload={"part": "files-1", "payload": 7}))
+
+    assert told == [(3, SourceEvent(name="end", payload=7))]
+
+
+@pytest.mark.parametrize("payload", [None, "files-1", ["part"], {"part": "files-9"}, {}])
+def test_an_event_for_no_part_is_told_and_ends_no_query(
+    payload: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hooks("json", "json").handle_source_event(3, SourceEvent(name="end", payload=payload))
+
+    assert "this event of the enumerator is not expected" in capsys.readouterr().out
+
+
 def test_a_loss_in_one_part_does_not_hide_that_of_another() -> None:
     """Two parts may have files, and each tells of its own ones."""
     told: dict[ProblemKey, Problem | None] = {}

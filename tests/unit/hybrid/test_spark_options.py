@@ -49,6 +49,10 @@ def test_an_option_of_a_part_is_named_with_its_part(part: dict[str, Any], field:
     assert str(caught.value).count("option ") <= 2
 
 
+def test_the_source_has_the_columns_of_its_parts() -> None:
+    assert BalancedDataSource(options(FILES, KAFKA)).schema() == FILES["schema"]
+
+
 def test_a_part_whose_connector_is_not_installed_is_named() -> None:
     with pytest.raises(ConnectorError, match=r"option parts\[0\]: no connector of kind .tapes."):
         part_reads(options({"connector": "tapes"}, KAFKA))

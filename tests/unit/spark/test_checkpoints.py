@@ -222,6 +222,15 @@ def test_a_split_that_starts_again_has_no_former_positions() -> None:
     assert watch.compare(anew, REPORTED, instance="me") is not None
 
 
+def test_a_split_that_was_not_read_yet_has_given_up_nothing() -> None:
+    watch, fresh = CheckpointWatch(), replace(CUT, positions={ONE: 500, TWO: None})
+
+    watch.note_replay(replace(fresh, positions={ONE: 500, TWO: None}), fresh)
+
+    assert watch.compare(fresh, None, instance="me") is None
+    assert watch.compare(fresh, REPORTED, instance="me") is not None, "TWO was read up to 70"
+
+
 # --- which source a checkpoint belongs to ---------------------------------------------------------
 
 

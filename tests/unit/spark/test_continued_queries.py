@@ -18,6 +18,7 @@ from balanced_source.connectors.kafka import (
     TopicList,
 )
 from balanced_source.documents.report import HostReport
+from balanced_source.documents.stream_offset import FINISHED
 from balanced_source.errors import ForeignCheckpointError
 from balanced_source_spark.channels.embedded import MOST_RETAINED
 from balanced_source_spark.channels.errors import NothingAssignedError
@@ -323,3 +324,23 @@ def test_a_checkpoint_does_not_keep_the_positions_of_ever_more_topics() -> None:
     assert query.channel._bounded(few) is few
     assert query.channel._bounded(many).retained == {}
     query.close()
+
+
+def test_a_closing_micro_batch_that_is_repeated_after_a_restart_ends_the_query_too() -> None:
+    """No second one follows: it would be an empty micro-batch more at each such restart."""
+    broker = ResolvingBroker(is_bounded=True)
+    broker.create("c", "t", [0], end=7)
+    query = PlannedQuery(source=kafka_source("c", stopping_offsets=LATEST), broker=broker)
+    query.trigger_until(lambda: query.last.closings > 0, "the closing micro-batch")
+    closed = len(query.offsets)
+
+    query.committed -= 1
+    query.restart()
+    runtime = query.planner._runtime
+    query.trigger_until(lambda: runtime.is_finished(query.last), "it to know that all is read")
+
+    while query.trigger():
+        pass
+    assert not any(offset.get(FINISHED) for offset in query.offsets[closed:])
+    query.close()
+    assert query.records.total() == 7

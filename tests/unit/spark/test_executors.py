@@ -17,6 +17,9 @@ from balanced_source_spark.executors import (
     ExecutorStep,
     next_step,
 )
+from balanced_source_spark.options import Options
+from support.planned_query import PlannedQuery
+from support.world import Broker, kafka_source
 
 
 @pytest.mark.parametrize(
@@ -424,3 +427,19 @@ def test_a_number_that_changes_while_it_waits_begins_to_wait_again(
     now[0] = 19.0
     assert gate(adopted=1, wanted=3)
     assert "not all requested executors are available yet" in capsys.readouterr().out
+
+
+def test_planning_posts_how_many_readers_the_newest_micro_batch_has(tmp_path: Path) -> None:
+    """Without it, executors would not be given back, and people not told that there are none."""
+    broker, board = Broker(), Board(tmp_path)
+    broker.create("c", "t", range(4), end=7)
+    options = Options(start_timeout=5.0, executors_dir=tmp_path, executor_patience=0.0)
+    query = PlannedQuery(source=kafka_source("c"), broker=broker, options=options, parallelism=2)
+
+    query.trigger_until(lambda: query.records.total() == 28, "all to be read")
+    assert board.read("adopted") == 2
+    query.channel.rescale(3)
+    query.trigger_until(lambda: query.last.parallelism == 3, "three readers")
+    query.close()
+
+    assert board.read("adopted") == 3

@@ -22,7 +22,7 @@ from balanced_source_spark.contract.checked_hooks import hooks_of
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.contract.hooks import PlannerHooks
 from balanced_source_spark.hybrid.hooks import HybridHooks
-from balanced_source_spark.short_splits import ShortSplits
+from balanced_source_spark.short_splits import ShortSplits, unheard
 from support.lines_query import KIND, LinesQuery, registration
 from support.planned_query import PlannedQuery
 from support.planner_context import CONTEXT
@@ -183,6 +183,13 @@ def test_a_short_split_is_told_of_when_that_lasts() -> None:
     assert patient.problems == {}
     splits.note(BASE, Look())
     assert told.problems == {}
+
+
+def test_a_query_that_cannot_end_names_the_first_of_the_splits_that_it_waits_for() -> None:
+    """The same one at each attempt, in whatever order they are found."""
+    found = unheard(BASE, Look(), [B, A], timeout=5.0)
+
+    assert str(found).startswith("ends of 2 splits, such as s/a, are unknown after 5 s: ")
 
 
 def test_a_split_whose_log_cannot_be_checked_is_told_of_when_that_lasts() -> None:

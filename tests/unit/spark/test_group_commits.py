@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,26 @@ def test_remaining_offsets_are_committed_at_the_end() -> None:
     commits.note({A: 1})
     wait_until(lambda: len(clusters.commits) == 1, 10, "the first commit")
     commits.note({A: 2})
+    commits.close()
+
+    wait_until(lambda: clusters.commits[-1] == ("one", {A: 2}), 10, "the last commit")
+
+
+def test_the_end_is_not_delayed_by_the_wait_for_the_next_commit() -> None:
+    """A process that ends meanwhile would leave the last positions untold."""
+    clusters = Clusters()
+    commits = GroupCommits(clusters.commit, interval=3600)
+    wake: Any = commits._wake
+
+    def waits() -> None:
+        wait_until(lambda: bool(wake._waiters), 10, "it to wait", interval=0.001)
+
+    waits()
+    commits.note({A: 1})
+    wait_until(lambda: len(clusters.commits) == 1, 10, "the first commit")
+    waits()
+    commits.note({A: 2})
+    waits()
     commits.close()
 
     wait_until(lambda: clusters.commits[-1] == ("one", {A: 2}), 10, "the last commit")

@@ -63,6 +63,17 @@ def test_a_record_holds_the_read_range_only() -> None:
     assert (record.has_more, record.records, record.finished) == (False, 5, frozenset())
 
 
+def test_only_splits_that_are_left_to_read_are_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader may still speak of one that has ended."""
+    part = share(FetchLimits(max_records=3, wait_millis=20), a=0)
+    told = {(SHELF, "a"): 5, (SHELF, "ended"): 7}
+    with reading(Shelf(lengths={"a": 7}), part) as made:
+        monkeypatch.setattr(made._reader, "millis_behind", lambda: told)
+        record = fetch(made, part.limits)
+
+    assert record.behind == {(SHELF, "a"): 5}
+
+
 def test_a_limit_leaves_the_rest_for_the_next_micro_batch() -> None:
     part = share(FetchLimits(max_records=3, wait_millis=20), a=0)
     with reading(Shelf(lengths={"a": 7}), part) as made:

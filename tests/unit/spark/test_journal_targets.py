@@ -25,6 +25,18 @@ def test_a_query_that_ends_by_itself_reads_all_available_records(
         assert query.records == Counter(expected)
 
 
+def test_the_only_record_of_a_split_whose_turn_comes_last_is_read(make: Make) -> None:
+    query = make(TapeHalf(shelf(length=1), knows_ends=True), max_records=1)
+    query.planner.prepareForTriggerAvailableNow()
+
+    micro_batches = 0
+    while query.trigger():
+        micro_batches += 1
+
+    assert query.records == Counter(query.half.shelf.records())
+    assert micro_batches > 1
+
+
 def test_such_a_query_ends_although_a_split_was_read_to_its_end_before(make: Make) -> None:
     half = TapeHalf(shelf())
     half.shelf.stops["tape-0"] = 12

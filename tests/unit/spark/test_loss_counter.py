@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+from structlog.testing import capture_logs
+
 from balanced_source.api import SplitId
 from balanced_source.connectors.kafka import KafkaCluster, KafkaReaderSettings, OnDataLoss
 from balanced_source.connectors.kafka.data_loss import KEPT
@@ -84,6 +86,20 @@ def test_what_tasks_have_skipped_is_counted_once() -> None:
     assert cluster.losses.total == 6 + 1 + 1
     cluster.begins[ONE] = 12
     assert cluster.plan((ONE, 10, 20)) == (10, 0)
+
+
+def test_what_tasks_have_skipped_is_logged_for_each_cluster() -> None:
+    elsewhere: SplitId = ("d", "u", 0)
+    told = [
+        SplitRange(split_id=ONE, start=0, end=6),
+        SplitRange(split_id=elsewhere, start=2, end=3),
+        SplitRange(split_id=TWO, start=4, end=5),
+    ]
+
+    with capture_logs() as lines:
+        Cluster().losses.note_skipped(told)
+
+    assert {(line["cluster"], line["offsets"]) for line in lines} == {("c", 7), ("d", 1)}
 
 
 def test_clusters_are_asked_in_their_order() -> None:

@@ -277,3 +277,13 @@ def test_while_a_loss_lasts_the_ends_of_splits_that_have_left_are_forgotten() ->
         query.note(FAIL, base=base, ends={split_id: 9}, recreated=frozenset({OTHER}))
 
     assert query.losses._before == {split_id: 9}
+
+
+def test_a_topic_of_which_nothing_was_read_has_lost_everything_up_to_its_last_end() -> None:
+    query = Query()
+    query.note(CONTINUE, ends={OTHER: 6})
+
+    query.note(CONTINUE, recreated=frozenset({OTHER}))
+
+    assert "partition 0 from offset 0 to 5" in query.problems["recreated", "d", "u"].message
+    assert query.counter.total == 6

@@ -15,7 +15,7 @@ from balanced_source_adapters.connectors import Connectors
 from balanced_source_adapters.registrations import Registration
 from balanced_source_spark import options
 from balanced_source_spark.contract.half import SparkHalf
-from balanced_source_spark.contract.option_table import Option, check_options
+from balanced_source_spark.contract.option_table import Option, check_options, where_options_are
 from balanced_source_spark.kafka.option_names import OPTIONS
 from balanced_source_spark.options import _checked, parse_options
 from balanced_source_spark.planner import StreamPlanner
@@ -155,6 +155,12 @@ def test_an_unknown_option_of_a_plug_in_names_the_plug_in_s_own(
         f'reel, side{described}. Those of all connectors are on the page "Options" of the'
         " documentation of Balanced Source: https://wiki.test/bs/reference/options/"
     )
+
+
+def test_a_plug_in_without_options_is_said_to_have_none() -> None:
+    said = where_options_are("tapes", (), package="tapes-connector 2.1", reference="")
+
+    assert said.startswith("Connector 'tapes' of tapes-connector 2.1 has the options none. Those")
 
 
 REEL = Option(name="reelNumber", meaning="Number of the reel.", is_embedded=True, is_required=True)

@@ -79,6 +79,16 @@ def test_all_sources_of_a_query_are_rescaled_and_others_are_left_alone(
     assert wanted == [4]
 
 
+@pytest.mark.parametrize("parallelism", [1, MOST_READERS])
+def test_the_least_and_the_largest_number_of_readers_are_accepted(
+    control: Control, wanted: list[int], parallelism: int
+) -> None:
+    rescale(query(of(control)), parallelism)
+    control.look()
+
+    assert wanted == [parallelism]
+
+
 @pytest.mark.parametrize("parallelism", [0, -1, MOST_READERS + 1])
 def test_an_invalid_number_is_rejected(parallelism: int) -> None:
     with pytest.raises(
@@ -168,9 +178,10 @@ def test_a_query_of_another_source_is_recognised_by_its_first_progress() -> None
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.parametrize("others", [(), ('{"t": {"0": 1}}',)], ids=["alone", "beside another"])
 @pytest.mark.parametrize("nothing", [None, "null"])
 def test_a_query_that_repeats_a_micro_batch_is_waited_for(
-    control: Control, wanted: list[int], nothing: str | None
+    control: Control, wanted: list[int], nothing: str | None, others: tuple[str, ...]
 ) -> None:
     class Repeating:
         id, isActive, looks = "q", True, 0  # noqa: N815 - the name that Spark gives it
@@ -178,7 +189,7 @@ def test_a_query_that_repeats_a_micro_batch_is_waited_for(
         @property
         def lastProgress(self) -> Mapping[str, Any]:  # noqa: N802 - the name that Spark gives it
             self.looks += 1
-            return _progress([nothing if self.looks < 3 else of(control)])
+            return _progress([*others, nothing if self.looks < 3 else of(control)])
 
     rescale(Repeating(), 3)
     control.look()

@@ -28,6 +28,9 @@ class FilesSpec(Model):
     folder: str
     """Where they are."""
 
+    max_depth: int = 1
+    """Of folders in folders."""
+
 
 class FilesHalf(OperatorHalf[FilesSpec]):
     spec = FilesSpec
@@ -95,6 +98,17 @@ def test_no_kind_or_two_kinds_are_rejected(value: dict[str, Any]) -> None:
         BOTH.model_validate(value)
 
 
+def test_the_api_server_refuses_no_kind_and_two_kinds() -> None:
+    made = choice_of(MappingProxyType({"files": FilesHalf()}))
+
+    (rule,) = made.model_json_schema()["x-kubernetes-validations"]
+
+    assert rule == {
+        "rule": "[has(self.files), has(self.custom)].filter(x, x).size() == 1",
+        "message": "set exactly one of: files, custom",
+    }
+
+
 def test_a_half_refuses_no_change_and_needs_no_texts_by_default() -> None:
     half = FilesHalf()
 
@@ -114,7 +128,8 @@ def test_a_source_of_another_connector_keeps_its_config_until_the_connector_read
     [
         ({}, r"spec\.source\.custom\.config\.folder: Field required"),
         ({"folder": 3}, r"config\.folder: Input should be a valid string"),
-        ({"folder": "/d", "depth": 1}, r"config\.depth: unknown field \(there are: folder"),
+        ({"folder": "/d", "x": 1}, r"config\.x: unknown field \(there are: folder, maxDepth\)"),
+        ({"folder": "/d", "depth": 1}, r"config\.depth: unknown field; did you mean maxDepth\?"),
         ({"folder": "/d", "folde": 1}, r"config\.folde: unknown field; did you mean folder\?"),
         ({"folde": "/d"}, r"config\.folde: unknown field; did you mean folder\? \(and 1 more\)"),
     ],
@@ -165,7 +180,7 @@ def test_an_installed_connector_changes_the_crd_only_where_it_is_asked_for(
 
     assert branches().keys() | {"folders"} == branches("folders").keys()
     assert "folders" not in branches()
-    assert branches("folders")["folders"]["properties"].keys() == {"folder"}
+    assert branches("folders")["folders"]["properties"].keys() == {"folder", "maxDepth"}
 
 
 def test_an_error_about_the_connector_points_to_its_name() -> None:

@@ -1,6 +1,5 @@
 """How long something has been waited for."""
 
-import time
 from collections.abc import Callable
 
 
@@ -12,7 +11,7 @@ class Deadline:
         clock: monotonic seconds.
     """
 
-    def __init__(self, seconds: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float, *, clock: Callable[[], float]) -> None:
         self._seconds = seconds
         self._clock = clock
         self._since: float | None = None

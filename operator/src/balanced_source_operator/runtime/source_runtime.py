@@ -114,7 +114,7 @@ class SourceRuntime:
         self._announcer = Announcer(source, self._events)
         self._spec = EffectiveSpec(environment.api, source, self._problems)
         self._first_look = FirstLook()
-        self._waiting = Deadline(environment.settings.gate_deadline)
+        self._waiting = Deadline(environment.settings.gate_deadline, clock=time.monotonic)
         self._heard: dict[str, HostReport | None] = {}
         self._refreshed_at = -float("inf")
         self._decisions: Decisions = {}

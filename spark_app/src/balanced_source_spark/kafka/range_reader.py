@@ -66,11 +66,10 @@ class _RangesInProgress:
         self._settings = settings
         self._next: dict[_Key, int] = {}
         self._ends: dict[_Key, int] = {}
-        self._terms = {
-            KafkaSplitId.of(r.split_id)[1:]: r.term for r in ranges if r.term is not None
-        }
+        self._terms: dict[_Key, int | None] = {}
         for piece in ranges:
             key = KafkaSplitId.of(piece.split_id)[1:]
+            self._terms[key] = piece.term
             self._next[key] = int(piece.start or 0)
             self._ends[key] = int(piece.end or 0)
         self._topics = {topic for topic, _ in self._next}
