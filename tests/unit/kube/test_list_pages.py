@@ -1,4 +1,4 @@
-"""The pages of a list of a whole kind, without a network."""
+"""Lists and watches of a whole kind: what is sent, and the pages of a list, without a network."""
 
 import asyncio
 from typing import Any
@@ -55,6 +55,29 @@ def test_a_page_may_take_a_minute() -> None:
     """It is far larger than the answer to another request."""
     _, library = listed(page("a"))
     assert library.requests[0].timeout.total == 60
+
+
+def test_a_watch_ends_by_itself_before_the_client_gives_it_up() -> None:
+    library = AnsweringApi(TimeoutError())
+    client: Any = library
+
+    async def watch() -> None:
+        watch = KubernetesStream(client).watch(CONFIG_MAP, "", selector="a=b", revision="7")
+        async for _ in watch:
+            pass
+
+    with pytest.raises(KubernetesError, match="the watch of configmaps has broken: TimeoutError"):
+        asyncio.run(watch())
+    [sent] = library.requests
+    assert sent.line == "GET /api/v1/configmaps"
+    assert sent.query == {
+        "watch": "true",
+        "labelSelector": "a=b",
+        "resourceVersion": "7",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "300",
+    }
+    assert sent.timeout.total == 315
 
 
 @pytest.mark.parametrize(

@@ -134,3 +134,9 @@ def test_a_right_is_asked_for_with_all_that_is_known_of_the_user(namespace: str)
 def test_a_right_that_may_not_be_asked_for_is_an_error() -> None:
     with pytest.raises(KubernetesError, match="whether ann may get BalancedSources: because"):
         may_get(refusal(403), ANN, "default")
+
+
+def test_of_a_long_message_only_the_beginning_is_shown() -> None:
+    with pytest.raises(KubernetesError) as found:
+        user_of(refusal(403, "x" * 1000))
+    assert str(found.value).endswith(": " + "x" * 300)
