@@ -24,7 +24,7 @@ from balanced_source.coordinator import (
     SourceCoordinator,
 )
 from balanced_source.documents.assignment import Assignment
-from balanced_source.errors import RefusedDiscoveryError, StateConflictError
+from balanced_source.errors import RefusedDiscoveryError, StateConflictError, StateError
 from balanced_source_adapters import unanswered
 from balanced_source_adapters.coordinator_loop import CoordinatorLoop
 from balanced_source_operator.local import LocalOperator
@@ -219,6 +219,21 @@ def test_the_rebuilt_coordinator_continues_from_what_was_stored(
 
     assert (after.lineage, after.epoch) > (before.lineage, before.epoch)
     assert after.starts == before.starts
+
+
+def test_a_state_that_is_not_stored_is_logged_without_a_traceback(scene: Scene) -> None:
+    scene.persist_error = StateError("the disk is full")
+    with capture_logs() as logs:
+        scene.loop.start()
+        for _ in range(2):
+            scene.refused.get(timeout=PATIENCE)
+        scene.persist_error = None
+        scene.until(2, 4)
+
+    first = logs[0]
+    assert first["event"] == "the state was not stored; trying again"
+    assert (first["log_level"], first["error"]) == ("error", "the disk is full")
+    assert "traceback" not in first
 
 
 def test_a_lasting_error_is_reported_until_its_cause_ends(scene: Scene) -> None:

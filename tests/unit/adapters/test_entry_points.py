@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from balanced_source_adapters import registrations
 from balanced_source_adapters.entry_points import may_others_register
 from balanced_source_adapters.registrations import BUILT_IN, GROUP
 
@@ -90,3 +91,26 @@ def test_tools_that_pack_environments_are_asked(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Packed()])
     assert may_others_register(GROUP, BUILT_IN, path=[])
+
+
+@pytest.mark.parametrize("name", ["tapes.egg", "deep/tapes-1.0-py3.11.egg"])
+def test_an_egg_may_register_whatever_it_contains(name: str, tmp_path: Path) -> None:
+    assert may_others_register(GROUP, BUILT_IN, path=[str(tmp_path / name)]) is True
+
+
+@pytest.mark.parametrize(("may", "kinds"), [(True, [*BUILT_IN, "tapes"]), (False, [*BUILT_IN])])
+def test_what_others_register_comes_beside_what_is_built_in(
+    may: bool, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = importlib.metadata.EntryPoint("tapes", "tapes:Tapes", GROUP)
+    looked_up: list[str] = []
+
+    def entry_points(*, group: str) -> list[Any]:
+        looked_up.append(group)
+        return [entry]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    monkeypatch.setattr(registrations, "may_others_register", lambda *_: may)
+
+    assert sorted(registrations.registered.__wrapped__().kinds) == sorted(kinds)
+    assert looked_up == ([GROUP] if may else []), "a look-up takes long"

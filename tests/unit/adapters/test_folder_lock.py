@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from balanced_source.errors import StateError
 from balanced_source_adapters import folder
 from balanced_source_adapters.folder import FolderStore, write_atomically
 
@@ -30,3 +31,10 @@ def test_no_other_process_writes_between_the_look_and_the_change(
     assert locked == [True]
     with path.with_name(f".{path.name}.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back
+
+
+def test_a_state_that_cannot_be_stored_names_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "file" / "state.json"
+    path.parent.write_text("no folder")
+    with pytest.raises(StateError, match=r"state\.json"):
+        FolderStore(path).swap("new")

@@ -403,3 +403,11 @@ def test_a_small_schema_that_stands_for_very_many_types_is_refused() -> None:
 
     with pytest.raises(AvroFileError, match="more than 10000 types"):
         AvroFile(pa.BufferReader(data), len(data))
+
+
+def test_a_type_may_be_wrapped_in_a_type() -> None:
+    wrapped = {"name": "id", "type": {"type": {"type": ["null", "long"]}}}
+    data = headed(
+        record(wrapped), [{"id": 7}, {"id": None}], record({"name": "id", "type": ["null", "long"]})
+    )
+    assert rows(data, names=["id"]) == [{"id": 7}, {"id": None}]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from balanced_source_adapters.files import calendars
 from balanced_source_spark.files import columnar
 
 UTC = pa.timestamp("us", "UTC")
@@ -162,3 +163,15 @@ def test_dates_within_others_are_refused(kind: pa.DataType) -> None:
 def test_dates_before_the_year_1_are_refused() -> None:
     with pytest.raises(TypeError, match="column x has dates before the year 1"):
         parquet(days(julian(1, 1, 1) - 1), pa.date32(), LEGACY)
+
+
+def test_days_are_moved_where_spark_moves_them() -> None:
+    """The table of Spark's `RebaseDateTime`: first days since 1970, and their differences."""
+    first = [-719164, -682945, -646420, -609895, -536845, -500320, -463795, -390745]
+    first += [-354220, -317695, -244645, -208120, -171595]
+    assert list(calendars._differences()) == list(zip(first, range(2, -11, -1), strict=True))
+
+
+def test_a_column_without_old_dates_is_the_same_one() -> None:
+    column = days(-141427, 0, 20000)
+    assert calendars._dates("x", column) is column

@@ -361,3 +361,13 @@ def test_the_name_of_an_object_with_a_line_end_is_the_reason() -> None:
         raise ValueError(
             'Error parsing Path "o/nl\nx": illegal "\n" in path segment\n\nDebug source:\n'
         )
+
+
+def test_a_base_that_vanishes_during_the_look_does_not_exist(
+    store: CloudStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: Any, **__: Any) -> Any:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(store, "_listed", gone)
+    assert store.exists("b/in") is False

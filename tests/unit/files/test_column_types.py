@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+from contextlib import nullcontext
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
-from balanced_source_adapters.files.column_types import check_fits
+from balanced_source_adapters.files.column_types import as_named, check_fits, misfit, stored
 from balanced_source_spark.files import columnar
 
 UTC = pa.timestamp("us", "UTC")
@@ -145,3 +146,55 @@ def test_a_file_without_rows_is_rejected_as_well() -> None:
 def test_values_of_types_that_may_fit_are_checked(found: pa.Array, wanted: pa.DataType) -> None:
     with pytest.raises(TypeError, match=r"column x has type .*, which does not fit .* schema: "):
         parquet(found, wanted)
+
+
+def test_a_field_that_the_schema_does_not_have_stays_as_it_is() -> None:
+    found = pa.struct([("A", pa.int32()), ("other", pa.string())])
+    assert as_named(found, pa.struct([("a", pa.int32())])) == pa.struct(
+        [("a", pa.int32()), ("other", pa.string())]
+    )
+
+
+def test_what_hides_the_type_of_values_is_taken_off() -> None:
+    texts = pa.array(["a", "b", "a"])
+    assert stored(texts) is texts
+    assert stored(texts.dictionary_encode()).equals(texts)
+
+    numbers = pa.array([bytes(16)], pa.binary(16))
+    hidden = pa.ExtensionArray.from_storage(pa.uuid(), numbers)
+    assert stored(hidden).equals(numbers)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "name"),
+    [
+        (
+            pa.struct([("a", pa.int64()), ("b", pa.struct([("c", pa.string())]))]),
+            "STRUCT<a: BIGINT, b: STRUCT<c: STRING>>",
+        ),
+        (pa.map_(pa.string(), pa.list_(pa.float64())), "MAP<STRING, ARRAY<DOUBLE>>"),
+    ],
+)
+def test_a_type_that_does_not_fit_is_named_as_in_spark(wanted: pa.DataType, name: str) -> None:
+    assert misfit("x", pa.int8(), wanted) == (
+        f"column x has type int8, which does not fit {name} of the schema"
+    )
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "fits"),
+    [
+        (pa.int32(), pa.date32(), True),
+        (pa.int64(), pa.date32(), False),
+        (pa.int16(), pa.date32(), False),
+        (pa.duration("us"), pa.duration("us"), True),
+        (pa.duration("us"), pa.int64(), True),
+        (pa.duration("us"), pa.int32(), False),
+        (pa.duration("us"), pa.string(), False),
+    ],
+)
+def test_days_and_durations_are_numbers_as_in_spark(
+    found: pa.DataType, wanted: pa.DataType, fits: bool
+) -> None:
+    with nullcontext() if fits else pytest.raises(TypeError, match="does not fit"):
+        check_fits("x", found, wanted)

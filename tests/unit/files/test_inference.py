@@ -16,6 +16,10 @@ import yaml
 from pyarrow import orc
 from typer.testing import CliRunner
 
+from balanced_source.connectors.files import Format
+from balanced_source_adapters.files import inference
+from balanced_source_adapters.files.inference import CsvForm
+from balanced_source_adapters.files.stores import LocalStore
 from balanced_source_operator.cli import app
 from support.builders import spec_json
 
@@ -269,3 +273,13 @@ def test_columns_of_several_files_are_those_that_the_reader_takes(
 
     assert found.exit_code == (0 if expected.startswith("x ") else 2)
     assert re.search(expected, " ".join(str(found.output).split()))
+
+
+@pytest.mark.parametrize("kind", [Format.TEXT, Format.BINARY])
+def test_files_that_are_one_column_say_nothing_more(tmp_path: Path, kind: Format) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    store = LocalStore()
+    file = store.stat(str(tmp_path / "a"))
+    assert file is not None
+    with pytest.raises(ValueError, match=f"{kind.value} has one column"):
+        inference._schema(store, file, kind, CsvForm())

@@ -383,3 +383,25 @@ def test_a_file_in_the_place_of_a_folder_means_that_what_was_in_it_is_gone(tmp_p
     (tmp_path / "day").write_text("no folder any more")
 
     assert LocalStore().stat(str(tmp_path / "day" / "a")) is None
+
+
+@pytest.mark.parametrize(
+    ("why", "error", "text"),
+    [
+        ("no answer\nrequest 7", TransientDiscoveryError, r"no answer\. Check bucket, region"),
+        (stores.ILLEGAL, RefusedDiscoveryError, "Rename"),
+    ],
+)
+def test_objects_that_cannot_be_listed_are_named(
+    monkeypatch: pytest.MonkeyPatch, why: str, error: type[Exception], text: str
+) -> None:
+    obstore = pytest.importorskip("obstore")
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise OSError(why)
+
+    monkeypatch.setattr(obstore, "list", refuse)
+    bucket: Any = Bucket("bucket/in/a")
+    store = S3Store(bucket, {"region": "x"})
+    with pytest.raises(error, match=rf"cannot list s3://bucket/in: (.|\n)*{text}"):
+        list(store.walk("bucket/in"))

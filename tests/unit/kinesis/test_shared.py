@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from balanced_source.connectors.kinesis import ShardSplit
 from balanced_source_adapters.kinesis import shared as shared_shards
+from balanced_source_adapters.kinesis.fetches import FetchedUpTo, Fetches
 from balanced_source_adapters.kinesis.shared import SharedShards
 
 
@@ -23,3 +25,20 @@ def test_a_process_remembers_only_the_shards_that_it_read_last(
         "iterator of second",
         None,
     ]
+
+
+def test_a_turn_at_a_shard_is_taken_once() -> None:
+    shared, key = SharedShards(), ("server", "stream", "shard")
+    assert shared.take(key, 100.0) is True
+    assert shared.take(key, 100.0) is False
+    assert shared.take(key, shared.due(key)) is True
+
+
+def test_how_far_a_shard_is_behind_is_known_only_as_long_as_the_service_says_it() -> None:
+    fetches = Fetches()
+    split = ShardSplit(stream="stream", shard="shard", offset=7)
+    fetches.note(split, None, 3)
+    assert fetches.newest == {split.split_id: FetchedUpTo(7, None, 3)}
+    fetches.note(split, None, None)
+    assert fetches.newest == {}
+    fetches.note(split, None, None)

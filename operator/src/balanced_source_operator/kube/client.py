@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import aiohttp
 from kubernetes_asyncio.client import ApiClient
@@ -266,7 +266,7 @@ class KubernetesClient:
         content_type: str = "application/json",
     ) -> Manifest:
         text = await self._text(method, path, body=body, query=query, content_type=content_type)
-        return json.loads(text)  # type: ignore[no-any-return]
+        return parsed(text)
 
     async def _text(
         self,
@@ -306,6 +306,18 @@ def api_exception(status: int, text: str) -> ApiException:
     return error
 
 
+def parsed(text: str) -> Manifest:
+    """Return the manifest that was answered.
+
+    Raises:
+        KubernetesError: it is none: a proxy on the way may answer with a page of its own.
+    """
+    try:
+        return json.loads(text)  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise KubernetesError(f"the API server answers with no JSON: {text[:200]!r}") from error
+
+
 def _namespace(manifest: Manifest) -> str:
     return str(manifest["metadata"]["namespace"])
 
@@ -314,17 +326,22 @@ def _name(manifest: Manifest) -> str:
     return str(manifest["metadata"]["name"])
 
 
+def _answer(error: ApiException) -> str:
+    return cast("bytes", error.body).decode()  # see `api_exception`
+
+
 def _message(error: ApiException) -> str:
+    text = _answer(error)
     try:
-        return str(json.loads(error.body or "")["message"])
+        return str(json.loads(text)["message"])
     except (ValueError, KeyError, TypeError):
-        return str(error.body or error.reason)
+        return text or f"HTTP status {error.status}"
 
 
 def _is_unknown_kind(error: ApiException) -> bool:
     """A missing object is answered with a Status that names it; a missing kind with plain text."""
     try:
-        return "name" not in json.loads(error.body or "").get("details", {})
+        return "name" not in json.loads(_answer(error)).get("details", {})
     except (ValueError, AttributeError):
         return True
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import aiohttp
 from kubernetes_asyncio.client import ApiClient
 
-from balanced_source_operator.kube.client import api_exception, translated
+from balanced_source_operator.kube.client import api_exception, parsed, translated
 from balanced_source_operator.kube.port import KubernetesError, Manifest
 from balanced_source_operator.resources.kinds import ResourceKind
 
@@ -100,7 +100,7 @@ class KubernetesStream:
     ) -> AsyncGenerator[ListPage, None]:
         query = {"labelSelector": selector, "limit": str(PAGE)}
         while True:
-            found = json.loads(await self._text(kind, namespace, query))
+            found = parsed(await self._text(kind, namespace, query))
             items = [
                 {"apiVersion": kind.api_version, "kind": kind.kind, **item}
                 for item in found["items"]
