@@ -148,3 +148,12 @@ def test_a_broken_connector_is_a_sentence_on_stderr(
 
     assert option_list.main("reels") == 1
     assert capsys.readouterr() == ("", "connector 'reels' is broken\n")
+
+
+def test_options_are_printed_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(option_list, "options_of", lambda kind: {"Reels": [{"name": kind}]})
+
+    assert option_list.main("reels") == 0
+    assert capsys.readouterr() == ('{"Reels": [{"name": "reels"}]}', "")

@@ -12,7 +12,14 @@ from balanced_source.connectors.files import Format
 from balanced_source.errors import InvalidSpecError
 from balanced_source_spark.contract.ddl import columns_of, selected
 from balanced_source_spark.files import lines
-from balanced_source_spark.files.lines import LineTooLongError, chunks, streamed, texts
+from balanced_source_spark.files.lines import (
+    LineTooLongError,
+    behind_header,
+    chunks,
+    first_line,
+    streamed,
+    texts,
+)
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser
 
@@ -63,6 +70,30 @@ def test_a_line_without_end_is_reported(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(lines, "MAX_LINE", 64)
     with pytest.raises(LineTooLongError):
         list(chunks(pa.BufferReader(b"x" * 500), 0, 500, 500, chunk=8))
+    with pytest.raises(LineTooLongError, match="a line is longer than 64 bytes"):
+        list(streamed(pa.BufferReader(b"x" * 500), chunk=8))
+
+
+def test_a_file_that_was_cut_ends_the_search_for_a_line() -> None:
+    """Its task looks again afterwards, and says so."""
+    assert first_line(pa.BufferReader(b"12345"), 3, 99) == 99
+    assert list(chunks(pa.BufferReader(b"12\n45"), 0, 99, 99)) == [b"12\n"]
+
+
+@pytest.mark.parametrize(
+    ("found", "body", "is_still_to_come"),
+    [
+        (b"a,b\n1,2\n", b"1,2\n", False),
+        (b"\n \r\na,b\n1,2\n", b"1,2\n", False),
+        (b"a,b", b"", False),
+        (b"\n \r\n\n", b"", True),
+        (b"", b"", True),
+    ],
+)
+def test_the_header_is_the_first_line_that_is_not_blank(
+    found: bytes, body: bytes, *, is_still_to_come: bool
+) -> None:
+    assert behind_header(found) == (body, is_still_to_come)
 
 
 def parsed(data: bytes, **read: Any) -> list[dict[str, Any]]:

@@ -8,9 +8,22 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Problem, SplitId
-from balanced_source.connectors.files import File, FilesSource, Format, Store, file_of
+from balanced_source.connectors.files import (
+    SKIPPED_BLOCKS,
+    File,
+    FilesSource,
+    Format,
+    OnFileLoss,
+    Store,
+    file_of,
+)
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import ContractViolationError, FatalProblemError
+from balanced_source.errors import (
+    ContractViolationError,
+    FatalProblemError,
+    InvalidSpecError,
+    TransientDiscoveryError,
+)
 from balanced_source.host.ends import Look, Mark
 from balanced_source.reasons import Reason
 from balanced_source_spark.files import hooks as hooks_module
@@ -125,3 +138,97 @@ def test_a_store_that_moves_is_asked_at_its_new_place(monkeypatch: pytest.Monkey
         assert settings.hooks.ends("files", [split_id], marks).keys() == {split_id}
 
     assert opened == ["http://former:9000", "http://now:9000"]
+
+
+class Shelf:
+    """A store whose answers a test sets; other files are gone."""
+
+    def __init__(self, **answers: File | OSError) -> None:
+        self.answers = {f"/{name}": answer for name, answer in answers.items()}
+        self.asked: list[str] = []
+
+    def stat(self, path: str) -> File | None:
+        self.asked.append(path)
+        match self.answers.get(path):
+            case OSError() as error:
+                raise error
+            case found:
+                return found
+
+
+LISTED = File(1, "", 100).identity
+
+
+def looked_at(settings: Settings, store: Shelf, *names: str) -> set[str]:
+    """Return the names of those files of which the ends are known."""
+    settings.hooks._opened = lambda: store  # type: ignore[method-assign, assignment, return-value]
+    marks = {of(name): Mark(position=0, identity=LISTED) for name in names}
+    return {str(split[1])[1:] for split in settings.hooks.ends("files", list(marks), marks)}
+
+
+def of(name: str) -> SplitId:
+    return ("files", f"/{name}", 0)
+
+
+def test_a_file_that_cannot_be_looked_at_keeps_no_other_waiting() -> None:
+    store, settings = Shelf(a=OSError("too slow"), b=File(1, "/b", 100)), Settings()
+
+    with pytest.raises(TransientDiscoveryError) as caught:
+        looked_at(settings, store, "a", "b")
+
+    assert str(caught.value) == ("cannot look at /a: too slow. Check the store and its credentials")
+    assert caught.value.scope == "files"
+    store.answers["/a"] = File(1, "/a", 100)
+    assert looked_at(settings, store, "a", "b") == {"a", "b"}
+    assert store.asked == ["/a", "/b", "/a"], "what was answered is known"
+
+
+def test_a_file_that_comes_back_is_not_said_to_be_lost() -> None:
+    said = list[Problem | None]()
+    store, settings = Shelf(), Settings(said)
+    assert looked_at(settings, store, "a") == set()
+
+    store.answers["/a"] = File(1, "/a", 100)
+
+    assert looked_at(settings, store, "a") == {"a"}
+    settings.hooks.note_look(StreamOffset(positions={of("a"): 0}), Look())
+    assert said == []
+
+
+@pytest.mark.parametrize("now", [{}, {"a": File(2, "/a", 100)}], ids=["deleted", "changed"])
+def test_a_lost_file_that_may_be_skipped_is_counted_and_left_to_the_task(
+    now: dict[str, File],
+) -> None:
+    said = list[Problem | None]()
+    store, settings = Shelf(**now), Settings(said)
+    assert looked_at(settings, store, "a") == set()
+    settings.change(on_loss=OnFileLoss.SKIP)
+
+    assert looked_at(settings, store, "a") == {"a"}
+
+    assert settings.hooks.numbers() == {SKIPPED_BLOCKS: 1}
+    settings.hooks.note_look(StreamOffset(positions={of("a"): 0}), Look())
+    assert said == []
+
+
+def test_what_was_counted_is_forgotten_when_it_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept must not grow with all files that ever were."""
+    monkeypatch.setattr(hooks_module, "_KEPT", 2)
+    store, settings = Shelf(), Settings(on_loss=OnFileLoss.SKIP)
+
+    for day in range(5):
+        looked_at(settings, store, f"a{day}")
+
+    assert settings.hooks.numbers() == {SKIPPED_BLOCKS: 5}
+    assert len(settings.hooks._counted) <= 3
+
+
+def test_columns_that_were_inferred_at_another_moment_are_refused() -> None:
+    """A new file may have come in between, with other columns than those of the state."""
+    store, settings = Shelf(a=File(1, "/a", 100)), Settings()
+    settings.change(schema="value STRING")
+    assert looked_at(settings, store, "a") == {"a"}
+    settings.change(schema="value STRING, more INT")
+
+    with pytest.raises(InvalidSpecError, match="value STRING, more INT"):
+        looked_at(settings, store, "a")

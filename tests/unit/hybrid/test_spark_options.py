@@ -11,7 +11,9 @@ from balanced_source.api import Measure
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
 from balanced_source_spark.data_source import BalancedDataSource
 from balanced_source_spark.failed_reader import FailedReader
+from balanced_source_spark.hybrid import options as module
 from balanced_source_spark.hybrid.options import given_parts, part_reads
+from support.tapes import Shelf, TapeHalf
 
 FILES: dict[str, Any] = {
     "connector": "files",
@@ -146,3 +148,54 @@ def test_parts_must_be_objects_in_an_array(text: str) -> None:
 def test_parts_that_are_nested_too_deeply_are_no_defect_of_the_connector() -> None:
     with pytest.raises(InvalidSpecError, match="expected a JSON array of objects"):
         part_reads({"parts": "[" * 100_000})
+
+
+def test_a_hybrid_source_without_parts_is_refused() -> None:
+    with pytest.raises(InvalidSpecError, match="is missing: list the parts") as caught:
+        part_reads({"connector": "hybrid"})
+
+    assert caught.value.field == "option parts"
+
+
+@pytest.mark.parametrize("kind", [None, "", "hybrid"])
+def test_a_part_without_a_connector_of_parts_is_told_which_there_are(kind: str | None) -> None:
+    part = {} if kind is None else {"connector": kind}
+
+    with pytest.raises(InvalidSpecError, match=r"connector is .*: name one of ") as caught:
+        part_reads(options(FILES, part))
+
+    assert caught.value.field == "option parts[1]"
+    offered = str(caught.value).rpartition("name one of ")[2].split(", ")
+    assert {"files", "kafka"} <= set(offered)
+    assert "hybrid" not in offered
+
+
+def test_a_connector_whose_tasks_get_readers_is_no_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No one knows how far its splits can be read, and so when the next part begins."""
+    monkeypatch.setattr(module, "half_of", lambda _: TapeHalf(Shelf()))
+
+    with pytest.raises(InvalidSpecError, match="cannot be a part of a hybrid source") as caught:
+        given_parts(options({"connector": "tapes"}))
+
+    assert caught.value.field == "option parts[0]"
+
+
+@pytest.mark.parametrize(
+    "start_after",
+    [
+        "2026-01-01",
+        {},
+        {"time": ""},
+        {"time": 5},
+        {"time": "at", "offsets": {}},
+        {"offsets": "offset"},
+        {"offsets": {"topics": "t"}},
+    ],
+)
+def test_a_start_that_is_none_is_named_with_its_part(start_after: Any) -> None:
+    part = {**KAFKA, "startAfter": start_after}
+
+    with pytest.raises(InvalidSpecError, match=r'expected \{"time": "column"\} or') as caught:
+        part_reads(options(FILES, part))
+
+    assert caught.value.field == "option parts[1].startAfter"

@@ -1,5 +1,6 @@
 """What Spark is told to run for a batch query."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ from structlog.testing import capture_logs
 from balanced_source.api import STOP
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.errors import InvalidSpecError
 from balanced_source_spark import batch_reader
 from balanced_source_spark.batch_reader import BalancedBatchReader
 from balanced_source_spark.options import parse_options
@@ -49,3 +51,13 @@ def test_a_batch_that_reads_less_than_its_end_asks_for_says_so() -> None:
     (line,) = logs
     assert line["splits"] == "1 split, c/t/0 (ends at 80, and the query at 100)"
     assert "nothing reads the rest" in line["event"]
+
+
+def test_a_batch_of_a_source_that_is_assigned_elsewhere_is_refused() -> None:
+    """It is no host of the source, and must not take the place of one."""
+    options = parse_options({"kafka.bootstrap.servers": "b:9", "subscribe": "t"})
+
+    with pytest.raises(InvalidSpecError, match="a batch query enumerates by itself") as caught:
+        BalancedBatchReader(replace(options, embedded=None))
+
+    assert caught.value.field == "options"

@@ -1,10 +1,15 @@
 """Metrics of the planning process."""
 
+from typing import Any
+
 import pytest
+from structlog.testing import capture_logs
 
 from balanced_source.api import SplitId
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.observation import observe
+from balanced_source.host.reader_figures import ReaderFigures
+from balanced_source_spark import driver_metrics
 from balanced_source_spark.contract.hooks import Figure
 from balanced_source_spark.driver_metrics import DriverMetrics
 
@@ -122,3 +127,56 @@ def test_figures_of_a_connector_that_are_not_told_any_more_have_no_series() -> N
 
     (family,) = (f for f in metrics.registry.collect() if f.name == "balanced_source_host_rtt")
     assert [sample.labels["cluster"] for sample in family.samples] == ["day-2"]
+
+
+def test_each_reader_has_the_figures_of_its_tasks_and_none_when_it_is_gone() -> None:
+    metrics = DriverMetrics("orders", namespace="jobs", port=None)
+    names = ("records_read", "bytes_read", "source_busy_seconds", "downstream_busy_seconds")
+
+    def work(reader: str, *names: str) -> list[float | None]:
+        labels = {"namespace": "jobs", "source": "orders", "reader": reader}
+        return [
+            metrics.registry.get_sample_value(f"balanced_source_host_reader_{name}", labels)
+            for name in names
+        ]
+
+    first = ReaderFigures(records=4, size=80, source=1.5, downstream=0.5, first=0.25)
+    metrics.note_readers({0: first, 1: ReaderFigures(records=7)})
+    assert work("0", *names, "first_records_seconds") == [4, 80, 1.5, 0.5, 0.25]
+    assert work("1", *names, "first_records_seconds") == [7, 0, 0, 0, None], "no task delivered"
+
+    metrics.note_readers({0: first})
+    assert work("1", *names) == [None] * 4
+
+
+def test_metrics_are_served_where_a_port_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[tuple[int, Any]] = []
+
+    def serve(port: int, *, registry: Any) -> None:
+        served.append((port, registry))
+
+    monkeypatch.setattr(driver_metrics, "start_http_server", serve)
+
+    DriverMetrics("orders", port=None)
+    metrics = DriverMetrics("orders", port=8090)
+
+    assert served == [(8090, metrics.registry)]
+
+
+def test_a_port_that_is_in_use_does_not_end_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another query of this driver has it."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError("in use")
+
+    monkeypatch.setattr(driver_metrics, "start_http_server", refuse)
+
+    with capture_logs() as lines:
+        DriverMetrics("orders", port=8090)
+
+    (line,) = lines
+    assert (line["event"], line["port"], line["error"]) == (
+        "metrics are not served",
+        8090,
+        "in use",
+    )

@@ -4,10 +4,11 @@ import signal
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 
-from balanced_source_spark.ending import end_in_order
+from balanced_source_spark.ending import GRACE, end_in_order
 
 PROCESS = """
 import signal
@@ -61,3 +62,35 @@ def test_only_the_main_thread_can_set_a_handler(monkeypatch: pytest.MonkeyPatch)
     thread = threading.Thread(target=end_in_order)
     thread.start()
     thread.join()
+
+
+@pytest.fixture(name="handlers")
+def fixture_handlers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Any]:
+    """Return the handlers of this process, none of which is really set."""
+    handlers: dict[int, Any] = {signal.SIGTERM: signal.SIG_DFL}
+    monkeypatch.setattr(signal, "getsignal", handlers.__getitem__)
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    return handlers
+
+
+def test_the_first_signal_ends_the_process_and_the_second_one_is_ignored(
+    handlers: dict[int, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alarms: list[int] = []
+    monkeypatch.setattr(signal, "alarm", alarms.append)
+
+    end_in_order()
+    with pytest.raises(SystemExit) as caught:
+        handlers[signal.SIGTERM](signal.SIGTERM, None)
+
+    assert caught.value.code == 128 + signal.SIGTERM
+    assert handlers == {signal.SIGTERM: signal.SIG_IGN}
+    assert alarms == [GRACE], "a finally block that hangs would keep the claim"
+
+
+def test_the_handler_of_someone_else_is_not_replaced(handlers: dict[int, Any]) -> None:
+    handlers[signal.SIGTERM] = other = object()
+
+    end_in_order()
+
+    assert handlers == {signal.SIGTERM: other}

@@ -1,6 +1,7 @@
 """A query that another program has started ends in order."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -90,10 +91,39 @@ def test_before_there_is_a_query_the_program_ends_at_once(end: Any) -> None:
         assert process.wait(20) == 0
 
 
-def test_an_orphan_ends_although_its_query_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="codes")
+def fixture_codes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Exit codes with which this process would have ended."""
     codes: list[int] = []
-    monkeypatch.setattr(stopping, "ORPHAN_PATIENCE", 0.1)
     monkeypatch.setattr(os, "_exit", codes.append)
+    return codes
+
+
+def test_sigterm_ends_a_program_that_has_begun_nothing(
+    codes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: dict[int, Any] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    Stopper().on_sigterm()
+
+    handlers[signal.SIGTERM](signal.SIGTERM, None)
+
+    assert codes == [0]
+
+
+def test_a_query_that_starts_is_not_left_with_its_claim(codes: list[int]) -> None:
+    stopper = Stopper()
+    stopper.query_starts()
+
+    stopper.stop()
+
+    assert codes == []
+
+
+def test_an_orphan_ends_although_its_query_does_not(
+    codes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stopping, "ORPHAN_PATIENCE", 0.1)
     stopper, query = Stopper(), FakeQuery()
     stopper.follow(query)
     reading, writing = os.pipe()

@@ -51,6 +51,8 @@ def chunks(
             return  # the file was cut; its state is checked by the caller
         cut = len(data) if at + len(data) >= stop else data.rfind(b"\n") + 1
         if cut == 0:
+            if len(data) < wanted and not file.read_at(1, at + len(data)):
+                return  # cut as well, within a line
             wanted = _longer(wanted)
             continue
         wanted = chunk
