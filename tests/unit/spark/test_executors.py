@@ -18,7 +18,9 @@ from balanced_source_spark.executors import (
     next_step,
 )
 from balanced_source_spark.options import Options
+from support.journal_query import Make
 from support.planned_query import PlannedQuery
+from support.tapes import TapeHalf, shelf
 from support.world import Broker, kafka_source
 
 
@@ -443,3 +445,13 @@ def test_planning_posts_how_many_readers_the_newest_micro_batch_has(tmp_path: Pa
     query.close()
 
     assert board.read("adopted") == 3
+
+
+def test_planning_with_a_journal_posts_it_as_well(make: Make, tmp_path: Path) -> None:
+    query, board = make(TapeHalf(shelf())), Board(tmp_path / "board")
+    board.folder.mkdir()
+    query.planner.__dict__["_gate"] = AdoptionGate(board)
+
+    assert query.trigger()
+
+    assert board.read("adopted") == query.last.parallelism == 2
