@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source_operator.controller.application import decide, stop
+from balanced_source_operator.controller.application import decide, look, stop
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
 from balanced_source_operator.resources.kinds import SECRETS_ANNOTATION
@@ -235,3 +235,10 @@ def test_suspend_stops_the_application_and_is_done_when_no_driver_lives() -> Non
         ApplicationState.PAUSED,
     ]
     assert paused.create == ""
+
+
+def test_a_failed_application_with_a_living_driver_is_said_before_anything_is_decided() -> None:
+    failed = spark_application(state="FAILED")
+    seen = look([failed], [driver_pod()], until="the state is read", now=NOW)
+    assert seen == decision([failed], [driver_pod()])
+    assert seen.state is not ApplicationState.NONE

@@ -75,3 +75,11 @@ async def test_the_operator_also_omits_the_field() -> None:
     await cache.load(["user"])
 
     assert cache.read("user") == READ
+
+
+async def test_a_secret_that_does_not_exist_says_where_it_is_missing() -> None:
+    server = FakeKubernetes()
+    cache = SecretCache(server.client(), "jobs")
+    await cache.load(["user"])
+    with pytest.raises(LookupError, match="secret user does not exist in namespace jobs: create"):
+        cache.read("user")

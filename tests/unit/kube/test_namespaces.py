@@ -173,3 +173,19 @@ def test_namespaces_that_are_listed_late_are_served_late() -> None:
             assert not any(informer.covers("jobs") for informer in made.informers)
 
     play(story)
+
+
+def test_objects_of_a_namespace_that_loses_its_label_are_forgotten() -> None:
+    async def story() -> None:
+        cluster, changes = Cluster(namespace("jobs", 5), seconds=0), list[tuple[str, bool]]()
+        made = watches(cluster, changes)
+        async with made.running():
+            forgotten: list[str] = []
+            for informer in made.informers:
+                informer.forget = forgotten.append  # type: ignore[method-assign]
+            cluster.news.put_nowait(WatchEvent("DELETED", namespace("jobs", 8)))
+            await asyncio.sleep(20)
+            assert changes == [("jobs", True), ("jobs", False)]
+            assert forgotten == ["jobs"] * len(made.informers)
+
+    play(story)

@@ -216,3 +216,21 @@ def test_a_follower_that_ends_by_itself_ends_the_operator() -> None:
         ).run()
 
     virtual_time.run(play())
+
+
+def test_an_api_server_that_does_not_say_what_it_serves_is_asked_again() -> None:
+    async def play() -> None:
+        scene = Scene(finds=iter([True]))
+        scene.is_served = KubernetesError("out")
+        await asyncio.sleep(2.5 * LOOK)
+        assert scene.followers == []
+        assert scene.health.problem == "The API server does not say which kinds it serves: out"
+
+        scene.is_served = True
+        await asyncio.sleep(LOOK)
+
+        assert len(scene.followers) == 1
+        assert scene.health.problem == ""
+        await scene.end()
+
+    virtual_time.run(play())
