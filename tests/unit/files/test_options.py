@@ -243,3 +243,18 @@ def test_types_that_a_format_cannot_have_are_named(kind: str, ddl: StructType, w
     # Those of `.schema(...)` of the query are known to tasks alone.
     with pytest.raises(InvalidSpecError, match=message) if wrong else nullcontext():
         FilesSparkHalf().task_reader(Query(client_id="me", read=read, schema=ddl))
+
+
+def test_a_format_without_columns_of_its_own_needs_a_schema() -> None:
+    with pytest.raises(InvalidSpecError, match=r"format .* needs the columns") as caught:
+        ddl_of(file_read_options({"fileformat": "json"}))
+
+    assert caught.value.field == "option schema"
+
+
+@pytest.mark.parametrize("paths", ["/in", '"/in"', "[5]", '[""]'])
+def test_paths_are_an_array(paths: str) -> None:
+    with pytest.raises(InvalidSpecError, match="expected a JSON array of text") as caught:
+        parse_options({"connector": "files", "paths": paths, "fileFormat": "text"})
+
+    assert caught.value.field == "option paths"

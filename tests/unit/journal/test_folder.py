@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,3 +164,27 @@ def test_what_a_killed_task_left_behind_is_deleted_with_the_records(
     journal.delete_below("j", 4)
 
     assert [path.exists() for path in left] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda journal: journal.check("j"),
+        lambda journal: journal.newest("j"),
+        lambda journal: journal.logged_batches(),
+    ],
+    ids=["check", "newest", "logged batches"],
+)
+def test_a_folder_that_does_not_answer_is_named(
+    journal: FolderJournal, ask: Callable[[FolderJournal], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would look like a journal without records, or like that of another query."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    for name in ("exists", "iterdir", "glob"):
+        monkeypatch.setattr(Path, name, refuse)
+
+    with pytest.raises(JournalError, match=r"cannot be used: .*Input/output error"):
+        ask(journal)

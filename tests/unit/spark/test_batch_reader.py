@@ -14,7 +14,7 @@ from balanced_source.errors import InvalidSpecError
 from balanced_source_spark import batch_reader
 from balanced_source_spark.batch_reader import BalancedBatchReader
 from balanced_source_spark.options import parse_options
-from balanced_source_spark.short_splits import tell_short
+from balanced_source_spark.short_splits import tell_absent, tell_short
 
 
 def test_a_batch_without_records_has_one_task_that_reads_nothing(
@@ -61,3 +61,13 @@ def test_a_batch_of_a_source_that_is_assigned_elsewhere_is_refused() -> None:
         BalancedBatchReader(replace(options, embedded=None))
 
     assert caught.value.field == "options"
+
+
+def test_splits_that_a_query_leaves_out_are_told_in_order() -> None:
+    with capture_logs() as logs:
+        tell_absent(())
+        tell_absent([("c", "t", 1), ("c", "t", 0)])
+
+    (line,) = logs
+    assert (line["splits"], line["count"]) == ("c/t/0, c/t/1", 2)
+    assert "do not exist any more" in line["event"]

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from balanced_source.api import Problem
+from balanced_source.api import Problem, SourceEvent
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
-from balanced_source.errors import ConnectorError, FatalProblemError
+from balanced_source.errors import ConnectorError, ContractViolationError, FatalProblemError
+from balanced_source_spark import host_runtime
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
 from support.memory_channel import MemoryChannel
@@ -211,3 +212,48 @@ def test_settings_without_an_assignment_are_an_error(
 
     channel.publish(Assignment(epoch=1, parallelism=1, settings={"tapes": {}}))
     assert runtime.settings(timeout=0.0) == {"tapes": {}}
+
+
+def test_a_problem_with_a_reason_that_the_api_refuses_is_a_mistake_of_the_connector(
+    runtime: HostRuntime,
+) -> None:
+    with pytest.raises(ContractViolationError, match="problem 'a': "):
+        runtime.set_problem("a", replace(SLOW, reason="no answer"))
+
+    assert list(runtime.problems) == []
+
+
+@pytest.mark.parametrize("refusal", [None, "the source is suspended: resume it"])
+def test_a_query_that_cannot_wait_says_why_nothing_is_assigned(
+    channel: MemoryChannel, runtime: HostRuntime, refusal: str | None
+) -> None:
+    channel.refusal = lambda: refusal  # type: ignore[method-assign]
+
+    error = runtime.unassigned(5.0)
+
+    assert isinstance(error, ChannelError)
+    assert (str(error) == refusal) is (refusal is not None)
+
+
+def test_an_assignment_that_breaks_its_contract_is_logged_and_waits_for_the_next_one(
+    channel: MemoryChannel, runtime: HostRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise ContractViolationError("split a has two owners")
+
+    registered(runtime, channel)
+    monkeypatch.setattr(type(runtime._host), "base", refuse)
+
+    with capture_logs() as lines:
+        assert runtime.base() is None
+
+    found = [line["error"] for line in lines if line["event"] == "assignment refused"]
+    assert found == ["split a has two owners"]
+
+
+def test_an_event_without_a_listener_is_logged() -> None:
+    with capture_logs() as lines:
+        host_runtime._unexpected(3, SourceEvent(name="hello"))
+
+    (line,) = lines
+    assert (line["log_level"], line["reader"], line["name"]) == ("warning", 3, "hello")

@@ -46,8 +46,8 @@ class Admin:
         self.asked.append((cluster, split_ids))
         return dict.fromkeys(split_ids, 9)
 
-    def statistics(self) -> tuple[()]:
-        return ()
+    def statistics(self) -> Mapping[str, Any]:
+        return {}
 
     def close(self) -> None:
         self.asked.append(("closed",))
@@ -194,3 +194,17 @@ def test_a_cluster_that_has_left_is_known_until_its_splits_have_left() -> None:
     assert known() == {"c", "former"}
     scene.hooks.note_look(StreamOffset(positions={A: 5}), Look())
     assert known() == {"c"}
+
+
+def test_what_tasks_have_skipped_is_counted() -> None:
+    scene, told = Scene(), list[Any]()
+    losses: Any = scene.hooks._losses
+    losses.note_skipped = told.append
+
+    scene.hooks.note_skipped([SplitRange(split_id=A, start=3, end=5)])
+
+    assert told == [[SplitRange(split_id=A, start=3, end=5)]]
+
+
+def test_no_broker_has_no_figures() -> None:
+    assert list(Scene().hooks.figures()) == []
