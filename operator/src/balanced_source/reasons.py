@@ -253,8 +253,8 @@ class Reason(ExplainedReason):
             " such as an inactive cluster."
         ),
         (
-            "Keep that part reachable until `Progressing` is `False`. See [Draining a Kafka"
-            " cluster](../operations.md#draining-a-kafka-cluster)."
+            "Keep that part reachable until `Progressing` is `False`. See [Draining a"
+            " cluster](../operations.md#draining-a-cluster)."
         ),
     )
     DRAINING = ("Draining", ReasonKind.STATE, "A drain attempt settles what a lost host delivered.")
