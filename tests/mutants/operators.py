@@ -69,8 +69,33 @@ def mutated(tree: ast.Module, index: int, change: Change) -> ast.Module:
     """Return a copy of the module with one node changed."""
     fresh = copy.deepcopy(tree)
     target = next(node for at, node in enumerate(ast.walk(fresh)) if at == index)
+    _keep_variables(fresh, target)
     _Exchange(target, change).visit(fresh)
     return ast.fix_missing_locations(fresh)
+
+
+def _keep_variables(tree: ast.Module, target: ast.AST) -> None:
+    """Repeat a node where it is never executed, at the end of its function.
+
+    A function object takes only code with as many free variables as before, e.g. that of `super()`.
+    """
+    match target:
+        case ast.Return(value=ast.expr() as value):
+            kept = [value]
+        case ast.comprehension():
+            kept = target.ifs
+        case ast.BoolOp() | ast.IfExp():
+            kept = [target]
+        case _:
+            return
+    around = [
+        function
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        and any(part is target for part in ast.walk(function))
+    ]
+    uses: list[ast.stmt] = [ast.Expr(copy.deepcopy(value)) for value in kept]
+    around[-1].body.append(ast.If(test=ast.Constant(value=False), body=uses, orelse=[]))
 
 
 def _inside_functions(tree: ast.Module) -> set[int]:

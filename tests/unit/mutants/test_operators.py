@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mutants.exchange import codes
 from mutants.operators import mutated, mutations
 
 CODE = """
@@ -94,6 +95,42 @@ def test_a_method_without_its_call_of_super_keeps_its_free_variables() -> None:
     assert changed["Example"].note.__code__.co_freevars == ("__class__",)
     with pytest.raises(AttributeError):
         changed["Example"]().note()
+
+
+NESTED = """
+class Base:
+    def get(self):
+        return 1
+
+
+class Example(Base):
+    def get(self):
+        return super().get()
+
+
+def counter(least, most):
+    def count(value):
+        return least and most and value
+
+    return count
+"""
+
+
+@pytest.mark.parametrize("text", ["return None", "only the first operand", "and ↔ or"])
+def test_a_function_keeps_the_variables_of_what_is_left_out(text: str) -> None:
+    """The objects of functions that are there take no code with fewer of them."""
+    tree, own = ast.parse(NESTED), dict[str, Any]()
+    exec(compile(tree, "own", "exec"), own)  # noqa: S102 - our own code
+    functions = {f.__qualname__: f for f in (own["Example"].get, own["counter"](1, 2))}
+    exchanged = set[str]()
+    for mutation in mutations(tree):
+        made = mutated(tree, mutation.index, mutation.change)
+        for code in codes(compile(made, "changed", "exec")) if mutation.text == text else ():
+            if (function := functions.get(code.co_qualname)) is not None:
+                function.__code__ = code
+                exchanged.add(code.co_qualname)
+
+    assert exchanged == functions.keys()
 
 
 def test_lines_are_those_of_the_change_and_of_its_statement() -> None:
