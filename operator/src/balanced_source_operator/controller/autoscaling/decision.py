@@ -108,6 +108,9 @@ class _Situation:
         attempt = self.memory.attempt
         if attempt is None or not self.memory.is_awaiting(self.wanted):
             return False
+        # Where none can be added, nothing is awaited of which it will never be known.
+        if attempt.rate is None and self.wanted >= self.policy.max_readers:
+            return False
         # Where owners change all the time, it is never known.
         age = self.now - attempt.at
         is_open = self.adopted < self.wanted or age < PENDING
@@ -159,10 +162,7 @@ class _Situation:
 
     @property
     def shown(self) -> Performance | None:
-        """What readers did that cannot catch up.
-
-        None if what arrives is the cause of an increase: they may have less to do than they can.
-        """
+        """What readers did that cannot catch up; None if what arrives is more than the target."""
         recent, before = self.memory.recent_reading, self.memory.attempt
         if not self.load.is_late:
             return None
