@@ -147,8 +147,8 @@ class _Situation:
     def attempt(self) -> Increase:
         """Return what an increase that begins now is judged by."""
         recent = self.memory.recent_reading
-        # None of a new driver, before its first micro-batch ends: what is unread becomes older all
-        # the time, and more readers help only when they read.
+        # None before the first micro-batch of a driver ends, also if there are others: what is
+        # unread becomes older all the time, and more readers help only when they read.
         readers = self.adopted if recent is None else recent.readers
         return Increase(
             readers=min(readers, self.wanted),
