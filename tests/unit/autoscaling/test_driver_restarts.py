@@ -50,6 +50,20 @@ def test_a_load_that_clearly_grows_meanwhile_adds_readers_again() -> None:
     assert query.readers > first
 
 
+def test_too_few_readers_are_said_to_be_too_few_also_while_the_last_ones_are_awaited() -> None:
+    """Whether an increase within the first micro-batch has helped is never known."""
+    query = running()
+    query.load, query.policy = 12_000, policy(1.0, most=9)
+    query.restart(400).run(30)
+    assert (query.readers, query.adopted) == (9, 8)
+    since = len(query.verdicts)
+
+    query.run(450)
+
+    assert query.adopted == 8, "the first micro-batch lasts"
+    assert {v.reason for v in query.verdicts[since:]} == {Reason.AT_MAXIMUM}
+
+
 @pytest.mark.parametrize("away", [55, 200])
 def test_a_backlog_of_a_time_without_a_driver_is_worked_off(away: int) -> None:
     query = running()

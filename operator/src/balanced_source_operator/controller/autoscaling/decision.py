@@ -108,6 +108,9 @@ class _Situation:
         attempt = self.memory.attempt
         if attempt is None or not self.memory.is_awaiting(self.wanted):
             return False
+        # Where none can be added, nothing is awaited of which it will never be known.
+        if attempt.rate is None and self.wanted >= self.policy.max_readers:
+            return False
         # Where owners change all the time, it is never known.
         age = self.now - attempt.at
         is_open = self.adopted < self.wanted or age < PENDING
@@ -144,8 +147,8 @@ class _Situation:
     def attempt(self) -> Increase:
         """Return what an increase that begins now is judged by."""
         recent = self.memory.recent_reading
-        # None of a new driver, before its first micro-batch ends: what is unread becomes older all
-        # the time, and more readers help only when they read.
+        # None before the first micro-batch of a driver ends, also if there are others: what is
+        # unread becomes older all the time, and more readers help only when they read.
         readers = self.adopted if recent is None else recent.readers
         return Increase(
             readers=min(readers, self.wanted),
@@ -159,10 +162,7 @@ class _Situation:
 
     @property
     def shown(self) -> Performance | None:
-        """What readers did that cannot catch up.
-
-        None if what arrives is the cause of an increase: they may have less to do than they can.
-        """
+        """What readers did that cannot catch up; None if what arrives is more than the target."""
         recent, before = self.memory.recent_reading, self.memory.attempt
         if not self.load.is_late:
             return None
