@@ -12,7 +12,7 @@ from proof.mutation import Mutant
 _LIVES: Final = {setting.name: setting for setting in LIVES}
 _LOST: Final = _LIVES["two hosts and lost state"]
 _RESTORED: Final = _LIVES["two hosts and restored state"]
-_COMING: Final = _LIVES["hosts that come and go"]
+_COMING: Final = replace(_LIVES["hosts that come and go"], has_executors=False)
 _SKIPPING: Final = replace(
     _COMING,
     name="hosts of which one in the middle comes late",
