@@ -53,6 +53,11 @@ def first_of(
     return separator.join(map(name, things[:limit])) + more
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun, which ends with "s" unless the number is one."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def separated(text: str) -> tuple[str, ...]:
     """Returns the names of a list with commas; empty ones are left out."""
     return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -202,9 +202,8 @@ class HostRuntime(HostReporter):
         # Only a new epoch of a host that reads already has anything to wait for. One that was given
         # a base and has not logged it does not read yet: before, its splits were those of its
         # checkpoint, which may be another host's now.
-        if newest is None or newest.epoch <= logged or host.phase is not Phase.READING:
-            return True
-        if self._offered > logged:
+        is_reading = host.phase is Phase.READING and self._offered <= logged
+        if newest is None or newest.epoch <= logged or not is_reading:
             return True
         return self._gate(
             adopted=len(host.durable.readers), wanted=len(readers_on(newest, host.name))

@@ -80,6 +80,17 @@ class BusyDrivers(Drivers):
             self.wrong.append(f"stable too early: {state}")
 
 
+async def reading(story: Story, hosts: int = 1) -> BusyDrivers:
+    """Start a source with both clusters, whose hosts have begun a micro-batch of both."""
+    names, drivers = [str(number) for number in range(hosts)], BusyDrivers(story)
+    several = {"parallelism": 4, "application": application(count=hosts)} if hosts > 1 else {}
+    story.broker.create("dr", "orders", range(4), end=5)
+    await story.begin(source=source(MAIN, DR), **several)
+    await drivers.rest(*names, splits=12)
+    drivers.begin(*names)
+    return drivers
+
+
 async def until_said(story: Story, drivers: BusyDrivers, text: str) -> None:
     def is_said() -> bool:
         drivers.step()
@@ -105,11 +116,7 @@ def test_a_cluster_leaves_when_the_micro_batch_that_names_it_is_committed(
     after: tuple[Mapping[str, Any], ...],
 ) -> None:
     async def play(story: Story) -> None:
-        drivers = BusyDrivers(story)
-        story.broker.create("dr", "orders", range(4), end=5)
-        await story.begin(source=source(MAIN, DR))
-        await drivers.rest("0", splits=12)
-        drivers.begin("0")
+        drivers = await reading(story)
 
         story.patch(source=source(*after))
         await until_said(story, drivers, "cluster dr may still be read: the driver finishes")
@@ -128,11 +135,7 @@ def test_a_cluster_leaves_when_the_micro_batch_that_names_it_is_committed(
 
 def test_every_host_has_to_commit_its_micro_batch() -> None:
     async def play(story: Story) -> None:
-        drivers = BusyDrivers(story)
-        story.broker.create("dr", "orders", range(4), end=5)
-        await story.begin(source=source(MAIN, DR), parallelism=4, application=application(count=2))
-        await drivers.rest("0", "1", splits=12)
-        drivers.begin("0", "1")
+        drivers = await reading(story, hosts=2)
 
         story.patch(source=source(MAIN, {**DR, "active": False}))
         await until_said(story, drivers, "each of the hosts 0, 1 finishes its micro-batch first")
@@ -150,11 +153,7 @@ def test_every_host_has_to_commit_its_micro_batch() -> None:
 
 def test_a_driver_that_dies_in_between_has_to_repeat_its_micro_batch() -> None:
     async def play(story: Story) -> None:
-        drivers = BusyDrivers(story)
-        story.broker.create("dr", "orders", range(4), end=5)
-        await story.begin(source=source(MAIN, DR))
-        await drivers.rest("0", splits=12)
-        drivers.begin("0")
+        drivers = await reading(story)
         story.patch(source=source(MAIN, {**DR, "active": False}))
         await until_said(story, drivers, "cluster dr")
 
@@ -172,11 +171,7 @@ def test_a_source_that_is_suspended_in_between_is_not_done() -> None:
     """Its next driver repeats the micro-batch, and needs the cluster for it."""
 
     async def play(story: Story) -> None:
-        drivers = BusyDrivers(story)
-        story.broker.create("dr", "orders", range(4), end=5)
-        await story.begin(source=source(MAIN, DR))
-        await drivers.rest("0", splits=12)
-        drivers.begin("0")
+        drivers = await reading(story)
         story.patch(suspend=True)
         await story.until(lambda: story.status["application"]["state"] == "Paused", "the stop")
 

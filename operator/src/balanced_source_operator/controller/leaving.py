@@ -12,7 +12,7 @@ from typing import Any, Final
 from balanced_source.api import Problem, Source, SplitId
 from balanced_source.coordinator import CoordinatorState
 from balanced_source.documents.storage import in_host_order
-from balanced_source.names import first_of
+from balanced_source.names import counted, first_of
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import expect
 from balanced_source_operator.contract.blame import blamed
@@ -61,7 +61,7 @@ def leaving(facts: Facts) -> Problem | None:
     epoch = max(r.epoch for r in found.values())
     message = (
         f"{first_of(parts, _NAMED)} may still be read: {_awaited(hosts, state)}, and adopts epoch"
-        f" {epoch} with the next one ({_counted(len(found))})"
+        f" {epoch} with the next one ({counted(len(found), 'split')})"
     )
     return Problem(reason=Reason.SPLITS_LEAVING, message=message)
 
@@ -71,7 +71,3 @@ def _awaited(hosts: list[str], state: CoordinatorState[Any]) -> str:
         return "the driver finishes its micro-batch first"
     who = f"host {hosts[0]}" if len(hosts) == 1 else f"each of the hosts {first_of(hosts, _NAMED)}"
     return f"{who} finishes its micro-batch first"
-
-
-def _counted(splits: int) -> str:
-    return "1 split" if splits == 1 else f"{splits} splits"

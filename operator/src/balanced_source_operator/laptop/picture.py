@@ -8,6 +8,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from balanced_source.names import counted
 from balanced_source_operator.laptop.driver import QueryProgress
 from balanced_source_operator.laptop.run import Show
 from balanced_source_operator.views import render
@@ -88,11 +89,6 @@ class _Lines:
             f" {progress.seconds:.2f} s; {counted(progress.rows, 'row')} so far; {where},"
             f" lag {lag}"
         )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which ends with "s" unless the number is one."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _headline(note: str) -> str:

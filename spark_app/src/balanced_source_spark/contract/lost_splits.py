@@ -7,6 +7,7 @@ from balanced_source.api import Problem, ProblemKey, SplitId
 from balanced_source.connectors.discovery import some
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host.ends import Look
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 _KEY: Final = "splits"
@@ -83,5 +84,5 @@ def listed(ranges: Mapping[SplitId, str]) -> str:
     """Return how many splits these are, and the first of them with what is said of each."""
     shown = [f"{some([s])} ({text})" for s, text in list(ranges.items())[:_SHOWN]]
     more = len(ranges) - len(shown)
-    count = "1 split" if len(ranges) == 1 else f"{len(ranges)} splits"
+    count = counted(len(ranges), "split")
     return f"{count}, {', '.join(shown)}{f' and {more} more' if more else ''}"

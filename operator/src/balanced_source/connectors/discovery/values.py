@@ -14,7 +14,7 @@ from balanced_source.api import (
 )
 from balanced_source.assigners import AssignerIdentity, DriftWatch
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
-from balanced_source.names import first_of, split_name
+from balanced_source.names import counted, first_of, split_name
 
 SplitT = TypeVar("SplitT", bound=SourceSplit)
 
@@ -415,5 +415,4 @@ def some_rests(splits: Iterable[SourceSplit]) -> str:
     shown = first_of(
         sorted(rests), 3, name=lambda s: f"{split_name(s)} ({rests[s][0]} to {rests[s][1]})"
     )
-    count = "1 split" if len(rests) == 1 else f"{len(rests)} splits"
-    return f"{count}, {shown}"
+    return f"{counted(len(rests), 'split')}, {shown}"
