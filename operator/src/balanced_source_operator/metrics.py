@@ -75,6 +75,10 @@ OF_SIGNALS: Final = {
         "Offsets that were deleted before they were read, since the driver has started, as far as"
         " they are counted. No series while it is unknown whether there are any."
     ),
+    "skipped_gaps": (
+        "How often records of an unknown number were gone before they were read, since the driver"
+        " has started: gaps of Kinesis shards, and blocks of files."
+    ),
     "application_failures": (
         "Failures of the application in a row, of the host with most; 0 when one has run for ten"
         " minutes."

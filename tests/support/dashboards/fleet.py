@@ -255,6 +255,7 @@ def _row_drivers() -> list[AnyPanel]:
         _failures_of_applications_in_a_row(),
         _restarts_of_drivers(),
         _skipped_records(),
+        _skipped_gaps(),
     ]
 
 
@@ -326,7 +327,7 @@ def _failing_discoveries() -> AnyPanel:
                 "has the error."
             ),
             alerts=["BalancedSourceDiscoveryFailing"],
-            width=6,
+            width=8,
         ),
         panels.COUNT,
         top(SOURCES("discovery_failing_scopes")),
@@ -344,7 +345,7 @@ def _failures_of_applications_in_a_row() -> AnyPanel:
                     "run in between. See the log of its driver."
                 ),
                 alerts=["BalancedSourceApplicationFailing"],
-                width=6,
+                width=8,
             ),
             panels.COUNT,
             top(SOURCES("application_failures")),
@@ -365,7 +366,7 @@ def _restarts_of_drivers() -> AnyPanel:
                     "only. See the log of the driver, and the events of its pod."
                 ),
                 alerts=["BalancedSourceDriverRestarting"],
-                width=6,
+                width=8,
             ),
             panels.COUNT,
             top_of("changes", SOURCES("driver_restarts_total"), "2h"),
@@ -384,11 +385,29 @@ def _skipped_records() -> AnyPanel:
                 "started. The sink lacks them. Raise the retention, or read faster."
             ),
             alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
-            width=6,
+            width=12,
         ),
         panels.RECORDS,
         top(SOURCES("skipped_records")),
         axis="records",
+    )
+
+
+def _skipped_gaps() -> AnyPanel:
+    return panels.ranked(
+        About(
+            title="Skipped gaps and blocks",
+            text=(
+                "How often Kinesis shards and files had lost something before it was read, since "
+                "the driver has started. How many records that were is unknown. The sink lacks "
+                "them. Raise the retention, read faster, or do not change files."
+            ),
+            alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
+            width=12,
+        ),
+        panels.COUNT,
+        top(SOURCES("skipped_gaps")),
+        axis="losses",
     )
 
 

@@ -87,7 +87,8 @@ def _skipped_records() -> AnyPanel:
             title="Skipped records",
             text=(
                 "Offsets that were deleted before they were read, since the driver has "
-                "started. The sink lacks them. Raise the retention, or read faster."
+                "started; and gaps of Kinesis shards and blocks of files, whose records are "
+                "not counted. The sink lacks them. Raise the retention, or read faster."
             ),
             alerts=["BalancedSourceDataLoss", "BalancedSourceDataLossGrowing"],
             width=8,
@@ -95,6 +96,7 @@ def _skipped_records() -> AnyPanel:
         panels.RECORDS,
         axis="records",
         Skipped=of_source("skipped_records"),
+        Skipped_gaps_and_blocks=of_source("skipped_gaps"),
     )
 
 

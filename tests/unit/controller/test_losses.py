@@ -62,17 +62,25 @@ def test_gaps_that_tasks_have_skipped_are_a_loss_of_any_connector(
 
     found = counted_losses("tapes", [make_report(metrics={SKIPPED_GAPS: gaps})])
 
-    assert found.records == 5
+    assert (found.records, found.gaps) == (5, gaps)
     assert [p.reason for p in found.problems] == [own.reason, Reason.RECORDS_SKIPPED]
     assert f"gone before they were read, {times}, and were skipped" in found.problems[1].message
 
 
 def test_blocks_of_files_that_were_left_out_are_a_loss() -> None:
-    (problem,) = counted_losses("files", [make_report(metrics={SKIPPED_BLOCKS: 2})]).problems
+    found = counted_losses("files", [make_report(metrics={SKIPPED_BLOCKS: 2})])
+    (problem,) = found.problems
 
+    assert (found.records, found.gaps) == (0, 2)
     assert problem.reason == Reason.SPLITS_SKIPPED
     assert problem.message.startswith("2 blocks of files were changed or deleted")
     assert counted_losses("files", [make_report(metrics={"skew": 1})]) == NO_LOSSES
+
+
+def test_blocks_and_gaps_of_a_hybrid_source_add_up() -> None:
+    numbers = {SKIPPED_BLOCKS: 2, SKIPPED_GAPS: 3}
+
+    assert counted_losses("hybrid", [make_report(metrics=numbers)]).gaps == 5
 
 
 def test_without_numbers_no_cluster_is_queried(monkeypatch: pytest.MonkeyPatch) -> None:

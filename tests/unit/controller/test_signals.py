@@ -65,6 +65,8 @@ def test_lost_records_are_those_that_the_connector_counts() -> None:
     assert signals(losses=Losses(records=None))["skipped_records"] is None, (
         "unknown, which is not 0"
     )
+    assert signals(losses=Losses(gaps=2))["skipped_gaps"] == 2
+    assert signals(state=None)["skipped_gaps"] is None
 
 
 @pytest.mark.parametrize(

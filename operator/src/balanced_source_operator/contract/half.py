@@ -55,6 +55,7 @@ class Losses:
     Attributes:
         records: how many records were not delivered, as far as that is known; None: it is unknown
             whether any were not.
+        gaps: how often records of an unknown number were not delivered.
         problems: the same in sentences, for the condition `DataLoss`. Their reasons are of
             `ReasonKind.LOSS`.
         doubts: what may be lost, too, in such sentences. The condition is Unknown while nothing is
@@ -62,6 +63,7 @@ class Losses:
     """
 
     records: int | None = 0
+    gaps: int = 0
     problems: tuple[Problem, ...] = ()
     doubts: tuple[Problem, ...] = ()
 

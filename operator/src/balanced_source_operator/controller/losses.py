@@ -38,7 +38,7 @@ def _with_gaps(found: Losses, gaps: int) -> Losses:
             " policy allows. The driver's log names the splits"
         ),
     )
-    return replace(found, problems=(*found.problems, problem))
+    return replace(found, gaps=found.gaps + gaps, problems=(*found.problems, problem))
 
 
 def _added_up(reports: Iterable[HostReport]) -> Mapping[str, int]:

@@ -22,6 +22,7 @@ def signals_of(facts: Facts, *, desired_readers: int | None) -> Mapping[str, flo
         "discovery_failing_scopes": len(facts.discovery) if state is not None else None,
         "report_timestamp_seconds": _reported_at(facts),
         "skipped_records": facts.losses.records if has_reported else None,
+        "skipped_gaps": facts.losses.gaps if has_reported else None,
         "application_failures": _failures(facts),
     }
 

@@ -65,7 +65,8 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
             f"{skipped} blocks of files were changed or deleted after they were listed, and are not"
             " read (onLoss: Skip)"
         )
-        return Losses(problems=(Problem(reason=Reason.SPLITS_SKIPPED, message=message),))
+        problem = Problem(reason=Reason.SPLITS_SKIPPED, message=message)
+        return Losses(gaps=skipped, problems=(problem,))
 
     def infer_schema(self, spec: FilesSpec, secrets: SecretReader, *, field: str) -> str:
         # an operator never infers

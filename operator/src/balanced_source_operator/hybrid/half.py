@@ -178,6 +178,7 @@ class HybridOperatorHalf(OperatorHalf[HybridSpec]):
         counts = [losses.records for losses in found]
         return Losses(
             records=sum(filter(None, counts)) or (None if None in counts else 0),
+            gaps=sum(losses.gaps for losses in found),
             problems=tuple(chain.from_iterable(losses.problems for losses in found)),
             doubts=tuple(chain.from_iterable(losses.doubts for losses in found)),
         )
