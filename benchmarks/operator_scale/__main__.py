@@ -2,7 +2,8 @@
 
 What the operator costs with 1 … 1,000 sources, on a real API server and broker.
 
-    python -m benchmarks.operator_scale [--sources 1,30] [--window 120] [--patches 50] [--json FILE]
+    python -m benchmarks.operator_scale [--sources 1,30] [--window 120] [--patches 50]
+        [--autoscaling] [--json FILE]
 
 For each number of sources: heartbeats every 10 s (idle), positions every 2 s (busy), patches of
 parallelism under both loads, and a new start of the operator beside running drivers. Processor
@@ -103,12 +104,16 @@ class Row:
             idle.connections,
             f"{idle.rate:.2f}",
             f"{busy.rate:.2f}",
-            f"{quantile(self.patches, 0.5):.3f} s",
-            f"{quantile(self.patches, 0.99):.3f} s",
-            f"{quantile(self.busy_patches, 0.99):.3f} s",
+            _seconds(quantile(self.patches, 0.5)),
+            _seconds(quantile(self.patches, 0.99)),
+            _seconds(quantile(self.busy_patches, 0.99)),
             f"{self.start:.1f} s",
         )
         return f"| {' | '.join(map(str, cells))} |"
+
+
+def _seconds(value: float) -> str:
+    return "not measured" if math.isnan(value) else f"{value:.3f} s"
 
 
 def quantile(values: Sequence[float], share: float) -> float:
@@ -206,6 +211,8 @@ class Bench:
 
     async def _patch(self, drivers: Drivers) -> tuple[float, ...]:
         """Change the number of readers of source after source, without waiting in between."""
+        if not self._patches:
+            return ()
         tasks: list[asyncio.Task[float]] = []
         for number in range(self._patches):
             name = name_of(number % self._sources)
@@ -287,6 +294,12 @@ def main() -> None:
     parser.add_argument(
         "--patches", type=int, default=40, help="changes of parallelism for each number of sources"
     )
+    parser.add_argument(
+        "--autoscaling",
+        action="store_true",
+        help="sources have spec.autoscaling, and a load that their readers carry; no patches, which"
+        " the autoscaler would undo",
+    )
     parser.add_argument("--json", type=Path, help="where all figures are written")
     parser.add_argument("--folder", type=Path, help="where logs go; a temporary folder by default")
     arguments = parser.parse_args()
@@ -296,10 +309,9 @@ def main() -> None:
     progress.line(f"folder {folder}; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     rows: list[Row] = []
     try:
-        with World(folder, progress=progress) as world:
-            bench = Bench(
-                world, window=arguments.window, patches=arguments.patches, progress=progress
-            )
+        with World(folder, progress=progress, autoscaling=arguments.autoscaling) as world:
+            patches = 0 if arguments.autoscaling else arguments.patches
+            bench = Bench(world, window=arguments.window, patches=patches, progress=progress)
             asyncio.run(_run(bench, world, sizes, rows))
     finally:
         if rows:

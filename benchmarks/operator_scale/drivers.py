@@ -14,11 +14,20 @@ from typing import Any, Final
 
 import aiohttp
 
+from balanced_source.api.splits import Json
 from balanced_source.documents import increments
 from balanced_source.documents import report as report_document
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.parts import Content
-from balanced_source.documents.report import HostReport
+from balanced_source.documents.report import (
+    LATE_SECONDS,
+    MICRO_BATCH_SECONDS,
+    MICRO_BATCHES,
+    POSITIONS_AT,
+    UNREAD,
+    UNREAD_AT,
+    HostReport,
+)
 from balanced_source.documents.storage import Names, pack, unpack
 from balanced_source_operator.resources.documents import blob_of
 from balanced_source_operator.resources.kinds import (
@@ -51,6 +60,7 @@ class Stand:
     assignment: Assignment | None = None
     sequence: int = 0
     read: int = 0
+    begun: float = field(default_factory=time.time)
     adopted: dict[int, float] = field(default_factory=dict)
 
     def report(self, *, read: int) -> str:
@@ -63,7 +73,7 @@ class Stand:
             raise LookupError(f"nothing is assigned to {self.name}")
         self.sequence += 1
         self.read += read
-        assignment = self.assignment
+        assignment, now = self.assignment, round(time.time(), 3)
         report = HostReport(
             incarnation=1,
             instance=f"bench-{self.name}",
@@ -74,10 +84,22 @@ class Stand:
             owners=assignment.owners,
             positions=dict.fromkeys(assignment.owners, self.read),
             lag=self.read % 97,
-            heartbeat=round(time.time(), 3),
+            heartbeat=now,
             location="bench",
+            metrics=self._figures(now) if read else {},
         )
         return report_document.encode(report, source=self.uid)
+
+    def _figures(self, now: float) -> Mapping[str, Json]:
+        """What an autoscaler looks at: a micro-batch a second, and none is late."""
+        seconds = now - self.begun
+        unread = {UNREAD: self.read % 97, UNREAD_AT: now, POSITIONS_AT: now}
+        return {
+            **unread,
+            MICRO_BATCHES: int(seconds),
+            MICRO_BATCH_SECONDS: seconds,
+            LATE_SECONDS: 0.0,
+        }
 
 
 class Drivers:

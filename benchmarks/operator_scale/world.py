@@ -34,6 +34,7 @@ USER: Final = "bench-operator"
 
 _MIB: Final = 1 << 20
 _AUDIT: Final = "audit.log"
+_AUTOSCALING: Final = {"minReaders": FIRST_READERS, "maxReaders": PARTITIONS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +55,12 @@ class World:
     Args:
         folder: gets all files.
         progress: told about each step of the start.
+        autoscaling: whether the sources have `spec.autoscaling`.
     """
 
-    def __init__(self, folder: Path, *, progress: Progress) -> None:
+    def __init__(self, folder: Path, *, progress: Progress, autoscaling: bool = False) -> None:
         self._folder = folder
+        self._of_spec = {"autoscaling": _AUTOSCALING} if autoscaling else {}
         self._progress = progress
         self._stack = contextlib.ExitStack()
 
@@ -196,7 +199,7 @@ class World:
             "apiVersion": BALANCED_SOURCE.api_version,
             "kind": BALANCED_SOURCE.kind,
             "metadata": {"name": name_of(number), "namespace": NAMESPACE},
-            "spec": spec_json(source={"kafka": kafka}, parallelism=FIRST_READERS),
+            "spec": spec_json(source={"kafka": kafka}, parallelism=FIRST_READERS, **self._of_spec),
         }
 
 
