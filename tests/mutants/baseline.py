@@ -5,21 +5,22 @@ import contextlib
 import hashlib
 import os
 import pickle
+import select
 import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Final
 
 import pytest
 
-from mutants.forks import BROKEN, fork, limited, passes, wait
+from mutants.forks import BROKEN, fork, limited, passes
 
 Line = tuple[str, int]
 """File and number."""
@@ -48,6 +49,11 @@ class Observation:
 
 _UNUSABLE: Final = Observation(files={}, seconds=0.0, cpu=0.0, is_good=False, lines=frozenset())
 """A test that was too slow, or that ended its process."""
+
+_SHARES: Final = 20
+"""Into how many shares the tests are divided for each fork that runs at once."""
+
+_NUMBERS: Final = count()
 
 _TOO_SLOW: Final = 3
 """Exit status of a fork that is ended in a test.
@@ -105,28 +111,83 @@ class Baseline:
         return self._observations[number].seconds
 
 
-def observe(items: Sequence[pytest.Item], store: Path, slowest: float) -> Baseline:
+def observe(
+    items: Sequence[pytest.Item],
+    store: Path,
+    slowest: float,
+    *,
+    jobs: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> Baseline:
     """Return the baseline of all tests.
 
     A test is stopped after `slowest` seconds of processor time, and not used.
 
-    Tests that `store` does not know, or that execute a file that has changed since, run in a fork
-    and are added to it.
+    Tests that `store` does not know, or that execute a file that has changed since, run in `jobs`
+    forks at once and are added to it.
     """
     known = dict(_stored(store))
-    errors = store.with_suffix(".errors")
-    while missing := [item for item in items if item.nodeid not in known]:
-        size = store.stat().st_size if store.exists() else 0
-        status = wait(
-            fork(lambda missing=missing: _observe(missing, store, slowest), errors=errors)
-        )  # type: ignore[misc]
-        if status == BROKEN:
-            raise SystemExit(f"mutants: {errors.read_text()}")
-        # whatever has changed meanwhile, this process has imported it before
-        known |= _read(store, size)
-        if lost := next((item for item in missing if item.nodeid not in known), None):
-            known[lost.nodeid] = _UNUSABLE
+    missing = [item for item in items if item.nodeid not in known]
+    size = -(-len(missing) // (_SHARES * jobs)) or 1
+    waiting = [missing[at : at + size] for at in range(0, len(missing), size)]
+    running: list[_Share] = []
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            running.append(_Share(waiting.pop(0), store, slowest))
+        if (ended := next(filter(_Share.has_ended, running), None)) is None:
+            select.select([], [], [], 0.01)
+            continue
+        running.remove(ended)
+        known |= ended.observed()
+        if left := [item for item in ended.items if item.nodeid not in known]:
+            known[left[0].nodeid] = _UNUSABLE  # it has ended the fork
+            waiting[:0] = [left[1:]] if left[1:] else []
+        else:
+            done = sum(item.nodeid in known for item in items)
+            say(f"baseline: {done:,} of {len(items):,} tests")
     return Baseline([known[item.nodeid] for item in items])
+
+
+class _Share:
+    """Tests that run one after the other in a fork.
+
+    Args:
+        items: the tests.
+        store: gets what was observed when the fork has ended.
+        slowest: see `observe`.
+    """
+
+    def __init__(self, items: Sequence[pytest.Item], store: Path, slowest: float) -> None:
+        self.items = items
+        self._store = store
+        # Two forks cannot write to one file
+        self._part = store.with_name(f"{store.name}.{next(_NUMBERS)}")
+        self._part.unlink(missing_ok=True)  # of a campaign that was stopped
+        self._errors = store.with_name(f"{self._part.name}.errors")
+        self._status: int | None = None
+        self._pid = fork(lambda: _observe(items, self._part, slowest), errors=self._errors)
+
+    def has_ended(self) -> bool:
+        """Return whether no test of these runs any more."""
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status is not None
+
+    def observed(self) -> Mapping[str, Observation]:
+        """Return what was observed, and add it to the store.
+
+        Raises:
+            SystemExit: the fork has failed by itself.
+        """
+        if self._status == BROKEN:
+            raise SystemExit(f"mutants: {self._errors.read_text()}")
+        found = _read(self._part, 0)
+        if self._part.exists():
+            with self._store.open("ab") as file:
+                file.write(self._part.read_bytes())
+            self._part.unlink()
+        return found
 
 
 def _stored(store: Path) -> Mapping[str, Observation]:

@@ -131,7 +131,8 @@ class MutantPlugin:
 
     def _campaign(self, items: Sequence[pytest.Item], folder: Path) -> None:
         started = time.monotonic()
-        baseline = observe(items, self.store or folder / "baseline", self.slowest)
+        store = self.store or folder / "baseline"
+        baseline = observe(items, store, self.slowest, jobs=self.jobs, say=self.say)
         self.say(f"baseline: {len(items)} tests in {time.monotonic() - started:.0f} s")
         for number in baseline.failed:
             self.say(
