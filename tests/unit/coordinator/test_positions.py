@@ -12,6 +12,7 @@ from balanced_source.coordinator.state import (
     Revocation,
     believed_position,
     reported_position,
+    with_next_epoch,
 )
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.report import HostReport
@@ -123,3 +124,17 @@ def test_a_split_is_held_by_the_host_that_has_to_release_it() -> None:
     assert [state.is_held_by("0")(s) for s in (A, B, C, D)] == [False, False, True, True]
     assert [state.is_held_by("1")(s) for s in (A, B, C, D)] == [True, True, False, False]
     assert not state.is_held_by("0")(unknown)
+
+
+def test_what_was_reclaimed_counts_until_its_host_has_adopted_it() -> None:
+    """From then on the host's own position counts."""
+    tracker = SplitAssignmentTracker(uncheckpointed={B: 0}, by_checkpoint={1: {A: 0}})
+    state: CoordinatorState[Any] = CoordinatorState(
+        epoch=1, tracker=tracker, reclaimed=frozenset({A, B, C})
+    )
+
+    following = with_next_epoch(state, settings="digest")
+
+    assert following.reclaimed == {A, B}
+    assert (following.epoch, following.settings) == (2, "digest")
+    assert following.tracker.epochs() == {A: 1, B: 2}
