@@ -84,6 +84,24 @@ def test_limits_hold() -> None:
 
     assert len(plan(crowded, wish(4, RebalanceCause.REQUESTED, policy=policy)).moves) == 2
     assert len(plan(crowded, wish(5, RebalanceCause.RESCALE, policy=policy)).moves) > 2
+    both = (RebalanceCause.REQUESTED, RebalanceCause.RESCALE)
+    assert len(plan(crowded, wish(4, *both, policy=policy)).moves) == 6
+
+
+def test_a_cause_that_the_policy_does_not_allow_moves_nothing() -> None:
+    manual = RebalancePolicy(mode=RebalanceMode.MANUAL)
+
+    assert plan(FOUR, wish(8, RebalanceCause.RESCALE, policy=manual)).moves == ()
+    assert len(plan(FOUR, wish(8, RebalanceCause.REQUESTED, policy=manual)).moves) == 4
+
+
+def test_moves_and_dropped_splits_are_in_the_order_of_their_ids() -> None:
+    backwards = dict(reversed(FOUR.owners.items()))
+    gone = Layout(parallelism=4, owners=backwards)
+    moved = plan(Layout(parallelism=4, pending=IDS[::-1]), wish()).moves
+
+    assert plan(gone, wish(unwanted=frozenset(IDS))).dropped == tuple(sorted(IDS))
+    assert [move.split_id for move in moved] == sorted(IDS)
 
 
 @settings(max_examples=100, deadline=None)

@@ -3,6 +3,7 @@
 They read as if they had been published whole, and small changes are small.
 """
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -87,6 +88,19 @@ def test_positions_that_are_adopted_do_not_stay_in_the_base() -> None:
     assert len(fresh.text) < len(base.text) / 2
 
 
+def test_an_increment_may_drop_a_whole_table() -> None:
+    """Starts are gone at once when all splits are adopted."""
+    before = replace(large(), starts=dict(list(large().starts.items())[:9_000]))
+    _, base = increments.encode(before, source="uid", base=None)
+    after = replace(before, epoch=2, starts={})
+
+    text, still = increments.encode(after, source="uid", base=base)
+
+    assert base is not None
+    assert still is base
+    assert increments.apply(text, base, source="uid") == after
+
+
 def test_a_change_of_everything_becomes_a_new_base() -> None:
     _, base = increments.encode(large(), source="uid", base=None)
     other = replace(large(2), owners={s: (o + 1) % 100 for s, o in large().owners.items()})
@@ -125,11 +139,50 @@ def test_a_base_most_of_whose_starts_are_gone_is_replaced(begun: int, is_new: bo
     assert (following is not base) == is_new
 
 
+@pytest.mark.parametrize(("added", "is_new"), [(2_600, False), (2_700, True)])
+def test_splits_that_are_new_count_beside_all_that_there_are_then(added: int, is_new: bool) -> None:
+    before, after = large(splits=8_000), large(2, splits=8_000 + added)
+    _, base = increments.encode(before, source="uid", base=None)
+
+    _, following = increments.encode(after, source="uid", base=base)
+    _, back = increments.encode(before, source="uid", base=following)
+    assert base is not None
+    assert (following is not base) == is_new
+    assert back is following, "what is gone is listed in a few bytes"
+
+
+def test_an_increment_of_up_to_a_quarter_of_the_limit_of_plain_text_keeps_its_base(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the base itself is small."""
+    before, after = large(splits=100), large(2, splits=100)
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", 100)
+    monkeypatch.setattr(increments, "TOO_MUCH", 1)
+    _, base = increments.encode(before, source="uid", base=None)
+    assert base is not None
+    text, _ = increments.encode(after, source="uid", base=base)
+    monkeypatch.setattr(increments, "TOO_MUCH", 100)
+
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", len(text))
+    assert increments.encode(after, source="uid", base=base) == (text, base)
+    monkeypatch.setattr(storage, "PLAIN_LIMIT", len(text) - 1)
+    assert increments.encode(after, source="uid", base=base)[1] is not base
+
+
+def test_a_base_is_named_by_half_of_its_digest() -> None:
+    """A later release reads the increments of this one."""
+    _, base = increments.encode(large(), source="uid", base=None)
+
+    assert base is not None
+    assert base.digest == hashlib.sha256(base.text.encode()).hexdigest()[:32]
+
+
 def test_a_small_assignment_is_whole() -> None:
     text, base = increments.encode(large(splits=10), source="uid", base=None)
 
     assert base is None
     assert whole.decode(text, source="uid") == large(splits=10)
+    assert increments.decode(Content(text), source="uid") == large(splits=10)
 
 
 def test_an_increment_upon_another_base_is_refused() -> None:

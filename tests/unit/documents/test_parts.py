@@ -106,6 +106,7 @@ def test_a_part_that_is_stored_already_stays_where_it_is() -> None:
 )
 def test_a_part_that_is_another_is_noticed(damage: Blob) -> None:
     head, parts = stored(Content(text(900)))
+    assert is_part(parts[1], parts_of(head)[1])
     parts[1] = damage
 
     assert not is_part(damage, parts_of(head)[1])

@@ -174,7 +174,7 @@ def from_json(data: Mapping[str, Any]) -> StreamOffset:
             max_records_per_reader=data.get("maxRecordsPerReader"),
             closings=int(data.get(FINISHED, 0)),  # version 0.1.0 wrote `true`
             source=str(data.get("source", "")),
-            terms=columns.decode_map(data.get("terms", [])) if version > _WITHOUT_TERMS else {},
+            terms=columns.decode_map(data.get("terms", [])),
             term_ends=_term_ends_from_json(data["termEnds"])
             if version > _WITHOUT_TERM_ENDS
             else {},
