@@ -82,9 +82,10 @@ def test_the_end_of_a_continued_query_cannot_change(
 
 @pytest.mark.parametrize("place", [{"cluster": "gone"}, {"topic": "gone"}])
 def test_a_split_that_leaves_may_have_any_end(place: dict[str, str]) -> None:
-    source = replace(SOURCE, stopping_offsets=at(8))
+    leaves = replace(SPLIT, stopping_offset=9, **place)
 
-    assert source.why_not_continued(replace(SPLIT, stopping_offset=9, **place)) == ""
+    assert SOURCE.why_not_continued(replace(SPLIT, stopping_offset=9))
+    assert SOURCE.why_not_continued(leaves) == ""
 
 
 def test_a_cluster_that_is_not_read_cannot_be_asked() -> None:
