@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK, SplitId
-from balanced_source.host.alignment import RecordTime, advance, capped, slowest, watermarks
+from balanced_source.host.alignment import (
+    RecordTime,
+    advance,
+    capped,
+    slowest,
+    unaligned,
+    watermarks,
+)
 
 Logs = Mapping[SplitId, Sequence[int]]
 """Split → times of its records, ascending; the index is the offset."""
@@ -178,3 +185,17 @@ def test_a_split_of_which_not_even_the_end_is_known_holds_all_others() -> None:
 
     assert mark() is None
     assert mark(a=0) is None, "it is empty"
+
+
+def test_an_idle_split_that_is_not_read_up_to_the_aligned_time_holds_no_one() -> None:
+    """Its leader is silent, or other records have its offsets."""
+    positions, ends = {A: 1, B: 5}, {A: 9, B: 9}
+    answers = {A: RecordTime(offset=2, time=70), B: RecordTime(offset=5, time=60)}
+
+    assert slowest(10, positions, ends, answers, last_seen={}, idle=[A]) == 60
+    assert slowest(10, positions, ends, answers, last_seen={}, idle=[A, B]) == 60, "B has records"
+
+
+def test_a_source_without_event_times_says_which_field_to_leave_out() -> None:
+    assert unaligned("files").startswith("connector 'files' does not tell event times")
+    assert "leave it out (in a spec: alignment)" in unaligned("files")

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.api import STOP
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import is_finished
-from balanced_source.host.finish import is_read
+from balanced_source.host.finish import is_read, with_ends
 
 S, T = ("c", "t", 0), ("c", "t", 1)
 ASSIGNED = Assignment(
@@ -79,3 +80,17 @@ def test_a_split_at_an_unknown_position_is_not_read_to_its_end() -> None:
 
     assert is_finished(unread, ASSIGNED)
     assert not is_finished(unread, replace(ASSIGNED, attributes={S: {"stop": 5}, T: {"stop": 1}}))
+
+
+def test_a_report_gives_a_stop_to_splits_whose_end_was_found() -> None:
+    """The operator does not see the journal."""
+    gone = ("c", "gone", 0)
+    point = JournalPoint(journal="j", number=7, finished=frozenset({S, T, gone}))
+    known = {S: {"zone": "x"}, T: {STOP: 8}}
+    read = replace(READ, positions={S: 4, T: 0}, attributes=known, journal=point)
+
+    assert with_ends(read) == {S: {"zone": "x", STOP: 4}, T: {STOP: 8}}
+    unread = replace(read, positions={S: None, T: 0})
+    assert with_ends(unread) == {S: {"zone": "x", STOP: 0}, T: {STOP: 8}}
+    assert with_ends(replace(read, journal=None)) == known
+    assert with_ends(replace(read, journal=replace(point, finished=frozenset()))) == known

@@ -421,3 +421,16 @@ def test_hosts_beside_are_named_until_an_epoch_names_its_hosts() -> None:
     assert told(same) == ("0", "2", "10")
     adopted = host.on_assignment(assignment()).on_planned(replace(host.durable, epoch=7))
     assert told(adopted) == ()
+
+
+def test_attributes_of_the_splits_of_another_host_are_left_out() -> None:
+    attributes = {s: {IDENTITY: str(s)} for s in (A, B, C)}
+    newest = assignment(
+        incarnations={"x": 1, "y": 1},
+        owners={A: 0, B: 1},
+        starts={A: 0, B: 0},
+        attributes=attributes,
+    )
+
+    for host, split in (("x", A), ("y", B)):
+        assert adopt(StreamOffset(), newest, host=host).attributes == {split: attributes[split]}

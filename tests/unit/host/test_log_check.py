@@ -197,3 +197,17 @@ def test_the_first_leadership_of_a_log_counts_like_any_other() -> None:
 
     assert check(log, Mark(position=2, term=0), 2) == Found(None, (TermEnd(0, 2), TermEnd(1, 3)))
     assert check(log, Mark(position=2, term=0), 0) == Found(None, (TermEnd(0, 2),))
+
+
+def test_a_check_is_complete_when_later_leaderships_were_asked_for_too() -> None:
+    """Where both logs part is known then, and not yet what later checks need."""
+    checked = LogCheck(Mark(position=2, term=1), 4)
+    checked.take(TermEnd(1, 2))
+
+    assert checked.question == 3
+    with pytest.raises(ValueError, match="not complete"):
+        checked.found()
+    checked.take(TermEnd(3, 5))
+    checked.take(TermEnd(1, 2))
+    assert checked.question is None
+    assert checked.found() == Found(None, (TermEnd(1, 2), TermEnd(3, 5)))

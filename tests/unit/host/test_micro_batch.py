@@ -5,10 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from balanced_source.api import STOP
 from balanced_source.documents import stream_offset
 from balanced_source.documents.stream_offset import StreamOffset, TermEnd
 from balanced_source.host import go_on, plan
-from balanced_source.host.micro_batch import advance, close, is_new, reachable
+from balanced_source.host.micro_batch import (
+    advance,
+    can_grow,
+    close,
+    is_new,
+    reachable,
+    within_stops,
+)
 
 A, B, C = ("x", "t", 0), ("y", "t", 0), ("y", "t", 1)
 READ = StreamOffset(
@@ -138,3 +146,24 @@ def test_a_query_that_ends_by_itself_does_not_read_a_split_whose_end_is_unknown(
     base = StreamOffset(epoch=1, positions={("c", "t", 0): None})
 
     assert reachable(base, {}, targets={("c", "t", 0): 5}) == {("c", "t", 0): 0}
+
+
+def test_a_silent_split_of_another_host_is_not_added() -> None:
+    assert reachable(READ, {A: 9}, silent={B, C}) == {A: 9, B: 4}
+
+
+def test_a_query_that_ends_by_itself_stops_where_a_split_ends_for_good() -> None:
+    base = replace(READ, attributes={A: {STOP: 8}, B: {"zone": "x"}})
+
+    assert within_stops({A: 9, B: 9}, base) == {A: 8, B: 9}
+    assert within_stops({A: 7, B: 9}, base) == {A: 7, B: 9}
+
+
+def test_splits_may_grow_unless_each_can_be_read_to_its_stop() -> None:
+    base = replace(READ, attributes={A: {STOP: 8}, B: {STOP: 5}})
+
+    assert can_grow(base, {A: 7, B: 5})
+    assert can_grow(base, {A: 8, B: 4})
+    assert not can_grow(base, {A: 8, B: 5})
+    assert can_grow(READ, {A: 8, B: 5}), "they have no stops"
+    assert can_grow(replace(READ, attributes={A: {STOP: 8}}), {A: 8, B: 5}), "one has none"

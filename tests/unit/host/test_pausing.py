@@ -125,3 +125,15 @@ def test_a_source_that_is_read_to_its_end_holds_no_other_source() -> None:
 
     assert made.watermark == MAX_WATERMARK
     assert made.report()["slowest"] is None
+
+
+def test_a_split_without_records_up_to_its_known_end_becomes_idle_without_a_micro_batch() -> None:
+    """The time since which it is read counts, not that of the newest look."""
+    made = aligner(idle=10.0)
+    made.note(end(A, B), [record({A: 1000, B: 5000})], now=0.0)
+    for now in (1.0, 5.0):
+        made.note_read([A], now=now)
+
+    assert made.silent_since == {A: 1.0}
+    assert pause(made, A, B, now=10.9).beyond == 1100
+    assert pause(made, A, B, now=11.0).beyond == 5100

@@ -13,6 +13,7 @@ from balanced_source.host.reader_figures import (
     busy_time,
     for_report,
     joined,
+    records_read,
 )
 
 
@@ -81,3 +82,11 @@ def test_the_time_of_all_readers_is_known_if_each_host_reports_it() -> None:
 )
 def test_figures_of_another_shape_are_unknown(table: Any) -> None:
     assert busy_time({FIGURES: table}) is None
+
+
+def test_the_records_of_each_reader_are_read_from_a_report() -> None:
+    figures = {2: ReaderFigures(records=5, size=50), 0: ReaderFigures(records=0, size=7)}
+
+    assert records_read(for_report(figures)) == {0: 0, 2: 5}
+    assert records_read({}) == {}
+    assert records_read({FIGURES: [[0, 1], [1, -1]]}) == {}, "one is malformed"

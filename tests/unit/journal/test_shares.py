@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from balanced_source.api import STOP, SplitId
+from balanced_source.api import READ_UP_TO, STOP, SplitId
+from balanced_source.connectors.kinesis import ShardSplit
 from balanced_source.documents.journal import FetchLimits, JournalPoint, JournalRecord, RecordKey
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journaling import (
+    STEP,
     Share,
     caught_up,
     delivered,
@@ -17,6 +19,7 @@ from balanced_source.host.journaling import (
     next_end,
     readers_of,
     shares,
+    stops_of,
 )
 
 A, B, C = ("numbers", 0), ("numbers", 1), ("numbers", 2)
@@ -176,3 +179,34 @@ def test_how_far_splits_are_behind_is_unknown_where_no_reader_says(*, is_continu
     assert found == ({A: 30, B: None, C: None} if is_continued else {A: 30})
     assert millis_behind(END, [JournalRecord(key=KEY)]) == {}
     assert millis_behind(replace(END, journal=None), records) == {}
+
+
+def test_a_share_lists_its_splits_in_the_order_of_their_ids() -> None:
+    """A replay hands its reader the same splits in the same order, whatever that of the tables."""
+    targets, attributes = {B: 7, A: 9}, {B: {"zone": "x"}, A: {"zone": "y"}}
+    end = replace(END, attributes=attributes, journal=replace(JOURNAL, targets=targets))
+
+    share = shares(end)[0]
+
+    assert list(share.starts) == list(share.targets or ()) == list(share.attributes) == [A, B]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_news"),
+    [(None, None, False), (None, STEP, True), (None, STEP - 1, False), (5, STEP + 5, True)],
+)
+def test_that_a_split_has_nothing_more_is_noted_once_in_a_while(
+    before: int | None, now: int | None, *, is_news: bool
+) -> None:
+    """Each note is stored."""
+    resting = ShardSplit(stream="s", shard="0", read_up_to=now)
+    known = {} if before is None else {resting.split_id: {READ_UP_TO: before}}
+    share = replace(SHARE, attributes=known)
+
+    assert share.quiet([resting]) == ({resting.split_id: now} if is_news else {})
+
+
+def test_what_is_sealed_stops_where_it_ended_unless_it_ends_by_itself() -> None:
+    record = replace(RECORD, ends={A: 9, B: 3, C: 4}, finished=frozenset({B}))
+
+    assert stops_of(record) == {A: 9, C: 4}

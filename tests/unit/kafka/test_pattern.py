@@ -185,6 +185,8 @@ class CountingTable(dict[tuple[int, int], int]):
         ("a|{2}", "at character 3 of 'a|{2}': nothing to repeat"),
         ("ab*+", "at character 4 of 'ab*+': a repetition of a repetition"),
         ("ab^c", "at character 3 of 'ab^c': ^ in the middle"),
+        ("a{257}b{256}", "at character 13 of 'a{257}b{256}': the pattern is too large"),
+        ("(a{300}|b{300})", "at character 15 of '(a{300}|b{300})': the pattern is too large"),
         ("a$b", "at character 2 of 'a$b': $ in the middle"),
         (r"ab\1", r"at character 3 of 'ab\\1': \1 is not understood"),
         ("ab\\", r"at character 4 of 'ab\\': \ at the end"),
@@ -207,6 +209,7 @@ def test_the_place_of_a_mistake_is_that_of_its_first_character(pattern: str, pla
         ("a{0,256}", "a" * 256),
         ("(){1000}", ""),
         ("a" * 512, "a" * 512),
+        ("a{256}b{256}", "a" * 256 + "b" * 256),
     ],
 )
 def test_a_pattern_at_a_limit_is_accepted(pattern: str, name: str) -> None:
@@ -239,3 +242,14 @@ def test_what_a_pattern_remembers_of_its_states_is_bounded() -> None:
     assert len(found._following) <= 4096
     assert found.matches("a" * 21)
     assert not found.matches("b" + "b" * 20)
+
+
+def test_what_a_pattern_remembers_of_groups_of_its_states_is_bounded() -> None:
+    """Eight states that read the same letters have 255 combinations, and there are many groups."""
+    found, chance = compiled("(a|b)*a[ab]{200}"), random.Random(3)
+
+    for _ in range(40):
+        name = "".join(chance.choices("ab", k=249))
+        assert found.matches(name) == (name[-201] == "a")
+
+    assert len(found._following) <= 4096

@@ -128,3 +128,10 @@ def test_an_unknown_cluster_is_reported_with_what_to_do() -> None:
 def test_settings_of_another_kind_have_no_clusters_to_add() -> None:
     """The source was changed since the micro-batch was planned."""
     assert with_former({"files": {}}, settings(a="a:1")) == {"files": {}}
+
+
+def test_only_clusters_with_splits_of_the_last_micro_batch_are_kept() -> None:
+    former = settings(a="a:1", b="b:1", c="c:1")
+
+    assert with_former(settings(d="d:1"), former, held={"b"}) == settings(b="b:1", d="d:1")
+    assert with_former(settings(a="a:1"), former, held=()) == settings(a="a:1")

@@ -105,3 +105,13 @@ def test_the_reader_settings_name_a_group_only_if_there_is_one() -> None:
     """
     assert "commitGroup" not in kafka_source("c").reader_settings()["kafka"]
     assert kafka_source("c", commit_group="g").reader_settings()["kafka"]["commitGroup"] == "g"
+
+
+def test_partitions_of_many_topics_are_asked_for_and_named_in_their_order() -> None:
+    """Every process asks the same, whatever the order of a set is."""
+    wanted = PartitionSet(frozenset((f"t{number:02}", 7) for number in range(30)))
+
+    assert wanted.topics == tuple(f"t{number:02}" for number in range(30))
+    assert "partitions t00/7, t01/7, t02/7, t03/7, t04/7 and 25 more do not exist" in str(
+        wanted.select("c", {}).problem
+    )

@@ -97,7 +97,7 @@ def shares(end: StreamOffset) -> tuple[Share, ...]:
     if not owned:
         return ()
     # A reader without splits has a share too: each micro-batch has a task per reader.
-    return tuple(_share(end, point, reader, owned.get(reader, ())) for reader in end.readers)
+    return tuple(_share(end, point, r, sorted(owned.get(r, ()))) for r in end.readers)
 
 
 def readers_of(end: StreamOffset) -> list[int]:
@@ -235,8 +235,8 @@ def _share(end: StreamOffset, point: JournalPoint, reader: int, splits: Sequence
         key=RecordKey(point.journal, point.number, reader),
         parallelism=end.parallelism,
         limits=point.limits,
-        starts={s: end.positions[s] for s in sorted(splits)},
-        targets=None if targets is None else {s: targets[s] for s in sorted(splits)},
-        attributes={s: known for s in sorted(splits) if (known := _attributes(end, point, s))},
+        starts={s: end.positions[s] for s in splits},
+        targets=None if targets is None else {s: targets[s] for s in splits},
+        attributes={s: known for s in splits if (known := _attributes(end, point, s))},
         beyond=point.pause.beyond if point.pause is not None else None,
     )

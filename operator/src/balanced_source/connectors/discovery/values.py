@@ -41,7 +41,8 @@ class DiscoveryState(Generic[SplitT]):
 
     Attributes:
         unassigned: splits that wait for an owner, at the position where reading starts or
-        continues. finished: assigned splits that have been read to their end.
+            continues.
+        finished: assigned splits that have been read to their end.
         preferred: unassigned split → the reader that had it; it gets it back if it can.
         retained: see `Retained`.
         discovered: scopes whose first discovery is complete, with all start positions resolved.
@@ -49,7 +50,8 @@ class DiscoveryState(Generic[SplitT]):
             start option says (FLINK-32019).
         removed: discovered scopes that the source does not have any more → until when they stay
             discovered. A return before that continues, also if no position of the scope is
-        retained. rebalance_due: splits may move as soon as everything is known.
+            retained.
+        rebalance_due: splits may move as soon as everything is known.
         assigner: the policy that the owners were computed under; None when unknown. A restored
             enumerator sees from it that the user chose another one while no one was there.
     """

@@ -347,13 +347,12 @@ def _recreated(
     ids = map(KafkaSplitId.of, split_ids)
     other = [s for s in ids if history.is_other(s.cluster, s.topic, topic_ids.get(s.topic))]
     if other and not history.may_lose:
-        first = min(other)
         why = _why_other(history, other, topic_ids, title)
         raise RefusedDiscoveryError(
             f"{why}, so the history does not say where to start. Records of the former topic that"
             " the history does not have are lost."
             f" {how_to_continue('to read the new topic from its start')}",
-            scope=first.cluster,
+            scope=other[0].cluster,
             reason=KafkaReason.TOPIC_RECREATED,
         )
     return dict.fromkeys(other, (Anchor.EARLIEST,))
