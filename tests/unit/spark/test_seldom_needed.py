@@ -191,3 +191,27 @@ def test_a_connector_without_a_codec_says_so_to_the_operator() -> None:
     assert isinstance(answer.error, CallError)
     assert "connector 'pages' has no codec for calls" in answer.error.message
     assert answer.error.scope == ""
+
+
+def test_a_call_that_fails_by_a_mistake_of_the_connector_names_the_connector(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that the connector has worded is told of in its own words."""
+
+    def fails(_: object) -> None:
+        raise KeyError("folder")
+
+    connector = pages_connector(PageCodec())
+    monkeypatch.setattr(connector, "executor", lambda *_, **__: fails)
+    calls = DriverCalls(lambda: connector, None, client_id="c")  # type: ignore[arg-type]
+
+    failed = calls._made(1)
+    assert isinstance(failed, CallError)
+    assert "connector 'pages'" in failed.message
+    assert "folder" in failed.message
+    assert failed.scope == "s"
+    connector.identity_of = lambda _: None
+    refused = calls._made(1)
+    assert isinstance(refused, CallError)
+    assert "is not for a driver to make" in refused.message
+    assert "'pages'" not in refused.message
