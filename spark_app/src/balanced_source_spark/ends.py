@@ -12,6 +12,7 @@ from typing import Final
 from balanced_source.api import Problem, SplitId
 from balanced_source.errors import DiscoveryError, TransientDiscoveryError, text_of
 from balanced_source.host.ends import SplitEnd
+from balanced_source.names import counted, split_name
 
 FRESH: Final = 0.02
 """Seconds for which an answer is good enough: an idle query with trigger 0 asks a hundred times a
@@ -263,8 +264,8 @@ class Ends:
             if time.monotonic() > deadline:
                 why = self._errors.get(self._scope_of(missing[0]), _NO_ANSWER)
                 raise DiscoveryError(
-                    f"ends of {len(missing)} splits unknown after {timeout:.0f} s, e.g."
-                    f" {missing[0]}: {why}"
+                    f"ends of {counted(len(missing), 'split')}, such as {split_name(missing[0])},"
+                    f" are unknown after {timeout:.0f} s: {why}"
                 )
             time.sleep(FRESH)  # a refusal comes at once
         return self._known

@@ -74,6 +74,15 @@ class JournalStoreContract(ABC):
         assert made.read(KEY) == RECORD
         assert made.newest("j") == 7
 
+    def test_the_newest_micro_batch_is_the_one_with_the_largest_number(
+        self, made: JournalStore
+    ) -> None:
+        """As a number, not as a text; in whatever order the store lists records."""
+        for number in (9, 10, 8):
+            made.seal(replace(RECORD, key=KEY._replace(number=number)))
+
+        assert made.newest("j") == 10
+
     def test_a_new_journal_has_no_records(self, made: JournalStore) -> None:
         assert made.newest("j") == 0
 

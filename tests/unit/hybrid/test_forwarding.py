@@ -1,6 +1,6 @@
 """A hybrid source hands everything on that it is asked, so that no part keeps a neutral default."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, cast
 
@@ -140,6 +140,26 @@ def test_a_loss_in_one_part_does_not_hide_that_of_another() -> None:
 
     assert told.keys() == {("files", "lost", "files-0"), ("files", "lost", "files-1")}
     assert all(problem is not None and "/in/gone" in problem.message for problem in told.values())
+
+
+def test_a_part_sees_all_that_a_look_has_found_of_its_splits_and_nothing_of_others() -> None:
+    """Each field: hooks of a part may use any of them, as they could alone."""
+    told: dict[str, Look] = {}
+    asked = hooks("json", "json")
+    for name in ("files-0", "files-1"):
+        part: Any = Odd()
+        part.note_look = lambda _, look, name=name: told.__setitem__(name, look)
+        asked._parts[name] = part
+    names = [field.name for field in fields(Look)]
+
+    def found(*split_ids: SplitId) -> Look:
+        values = {n: dict.fromkeys(split_ids, at) for at, n in enumerate(names)}
+        return Look(**{**values, "recreated": frozenset(split_ids)})  # type: ignore[arg-type]
+
+    ids: list[SplitId] = [(f"files-{number}", "files", f"/in/{number}", 0) for number in (0, 1)]
+    asked.note_look(StreamOffset(positions=dict.fromkeys(ids, 0)), found(*ids))
+
+    assert told == {str(split_id[0]): found(split_id[1:]) for split_id in ids}
 
 
 def test_the_policy_of_the_part_that_is_read_counts_also_while_no_split_is_held() -> None:

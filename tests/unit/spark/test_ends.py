@@ -79,7 +79,7 @@ def test_it_looks_at_all_splits_at_once() -> None:
 
 def test_missing_executors_are_logged() -> None:
     with pytest.raises(
-        DiscoveryError, match=r"1 splits unknown after 0 s, e\.g\. \('b', 't', 0\): not now"
+        DiscoveryError, match="ends of 1 split, such as b/t/0, are unknown after 0 s: not now"
     ):
         Ends(Clusters(refusals=1_000_000)).get_all([A, B], timeout=0.05)
 

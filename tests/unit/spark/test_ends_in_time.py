@@ -196,7 +196,9 @@ def test_a_query_that_ends_by_itself_waits_for_ends_until_its_deadline() -> None
     cluster = Cluster()
     cluster.error = refusal("Down")
 
-    with pytest.raises(DiscoveryError, match=r"ends of 2 splits unknown after 20 s, e\.g\. .*: no"):
+    with pytest.raises(
+        DiscoveryError, match=r"ends of 2 splits, such as .*, are unknown after 20 s: no"
+    ):
         cluster.ends.get_all([A, B], timeout=20.0)
 
 

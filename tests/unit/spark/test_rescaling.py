@@ -202,6 +202,7 @@ def test_a_query_that_repeats_a_micro_batch_is_waited_for(
     [
         (query(is_active=False), "query q has ended: start it again with the option parallelism"),
         (query(), "query q has shown no progress yet"),
+        (query(None), "query q has no balanced source that its driver assigns"),
         (
             query('{"t": {"0": 1}}'),
             "no balanced source that its driver assigns. With an operator use kubectl scale",

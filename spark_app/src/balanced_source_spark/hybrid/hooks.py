@@ -238,4 +238,7 @@ def _look(seen: Look, name: str) -> Look:
         recreated=frozenset(split_id[1:] for split_id in seen.recreated if split_id[0] == name),
         cuts=_own(seen.cuts, name),
         deleted=_own(seen.deleted, name),
+        short=_own(seen.short, name),
+        unchecked=_own(seen.unchecked, name),
+        firsts=_own(seen.firsts, name),
     )

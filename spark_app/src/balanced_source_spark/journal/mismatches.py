@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from balanced_source.api import SplitId
 from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.stream_offset import StreamOffset
+from balanced_source.names import split_name
 
 
 def older(point: JournalPoint, newest: int) -> str:
@@ -41,6 +42,7 @@ def stuck(
 ) -> str:
     """Return what is said if a split is not read up to its target."""
     return (
-        f"split {split_id} stays at {end.positions[split_id]} for {timeout:.0f} s, and was to be"
-        f" read up to {targets.get(split_id)}: check that the source still has these records"
+        f"split {split_name(split_id)} stays at {end.positions[split_id]} for {timeout:.0f} s,"
+        f" and was to be read up to {targets.get(split_id)}: check that the source still has"
+        " these records"
     )
