@@ -71,7 +71,7 @@ def test_blocks_of_files_that_were_left_out_are_a_loss() -> None:
     (problem,) = counted_losses("files", [make_report(metrics={SKIPPED_BLOCKS: 2})]).problems
 
     assert problem.reason == Reason.SPLITS_SKIPPED
-    assert problem.message.startswith("2 blocks of files were changed or deleted")
+    assert problem.message.startswith("2 blocks of files not read (onLoss: Skip)")
     assert counted_losses("files", [make_report(metrics={"skew": 1})]) == NO_LOSSES
 
 
