@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application import decide, look, stop
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.decisions import Deadlines, Decision, Sightings, Wanted
+from balanced_source_operator.controller.restarts import Hold
 from balanced_source_operator.resources.kinds import SECRETS_ANNOTATION
 from support.builders import driver_pod, spark_application
 
@@ -242,3 +244,44 @@ def test_a_failed_application_with_a_living_driver_is_said_before_anything_is_de
     seen = look([failed], [driver_pod()], until="the state is read", now=NOW)
     assert seen == decision([failed], [driver_pod()])
     assert seen.state is not ApplicationState.NONE
+
+
+@pytest.mark.parametrize(
+    ("state", "given_up", "is_restart"),
+    [
+        ("RUNNING", "", True),
+        ("RUNNING", "other", True),
+        ("RUNNING", "former", False),
+        ("SUBMITTED", "", False),
+        ("FAILED", "", False),
+    ],
+)
+def test_only_what_ran_with_settings_that_may_work_is_restarted(
+    state: str, given_up: str, is_restart: bool
+) -> None:
+    """Others are replaced: there is nothing that a restart interrupts."""
+    former = spark_application(state=state, spec_hash="former")
+    decided = decision([former], [], given_up=given_up)
+
+    assert names(decided.delete) == ["orders-1"]
+    assert decided.is_restart is is_restart
+
+
+def test_a_running_application_waits_for_a_host_that_takes_over() -> None:
+    former = spark_application(spec_hash="former")
+    hand_over = Hold(Reason.REPLACING_APPLICATION, "Its splits move first", look_again=5.0)
+    decided = decision([former], [driver_pod()], hand_over=hand_over)
+
+    assert (decided.delete, decided.state) == ((), ApplicationState.RUNNING)
+    assert (decided.reason, decided.look_again) == (Reason.REPLACING_APPLICATION, 5.0)
+    assert decided.message.endswith("orders-1 has not been restarted yet. Its splits move first")
+    assert decided.pending is not None
+    assert decided.pending.scope == "orders-1"
+    assert names(decision([former], []).delete) == ["orders-1"], "it waits for nothing"
+
+
+def test_of_several_secrets_the_first_by_name_is_the_one_that_is_named() -> None:
+    secrets = tuple(f"secret-{number:02}" for number in range(30, 10, -1))
+    words = decision([spark_application()], [driver_pod()], secrets=secrets).message
+
+    assert words.startswith("Secret secret-11 has to be mounted")

@@ -39,6 +39,8 @@ def test_it_is_stored_while_a_host_is_broken() -> None:
     known = broken(broken(FIRST, "1").asked("2-b", 4), "0", "1")
     memory = replace(NOTHING, hosts=known)
     assert load(dump(known)) == known
+    many = [broken(FIRST, *names) for names in ("12345", "54321", "31425")]
+    assert len({text_of(replace(NOTHING, hosts=each)) for each in many}) == 1, "no order of a set"
     assert memory_of(text_of(memory)) == memory
     assert dump(FIRST) == {}
     assert memory_of('{"hosts":{"broken":[]}}') == NOTHING

@@ -107,22 +107,6 @@ def test_of_a_driver_that_starts_again_only_former_losses_are_known() -> None:
     assert found["DataLoss"] == ("True", "LogTruncated")
 
 
-def test_a_query_that_begins_no_micro_batch_is_not_ready() -> None:
-    """Its driver reports on: the planning process lives when the JVM stands still."""
-    stall = Problem(reason="QueryStalled", message="Spark has begun no micro-batch for 300 s")
-    host = HostState(
-        incarnation=1,
-        phase=HostPhase.ACTIVE,
-        report=make_report(epoch=3, parallelism=2, lag=7, problems=(stall,)),
-    )
-    status = status_of(facts(state=state(hosts={"0": host})))
-
-    assert conditions(status)["Ready"] == ("False", "QueryStalled")
-    assert conditions(status)["Degraded"] == ("True", "QueryStalled")
-    assert "DataLoss" not in conditions(status)
-    assert status.message == stall.message
-
-
 def test_a_rescale_on_its_way_is_progress_and_still_ready() -> None:
     status = status_of(facts(state=state(epoch=4)))
 

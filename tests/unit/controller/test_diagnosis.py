@@ -299,6 +299,16 @@ def test_an_application_that_ran_for_long_begins_a_new_row() -> None:
             },
             "300 s (SchedulingGated)",
         ),
+        (
+            {
+                "conditions": [
+                    {"type": "PodScheduled", "status": "True", "reason": "Placed"},
+                    {"type": "PodScheduled", "status": "False"},
+                    {"type": "Ready", "status": "False", "reason": "ContainersNotReady"},
+                ]
+            },
+            "300 s. See its events",
+        ),
     ],
 )
 def test_a_driver_whose_containers_do_not_start_is_a_problem_after_a_while(
@@ -314,3 +324,7 @@ def test_a_driver_whose_containers_do_not_start_is_a_problem_after_a_while(
     assert words in found[1]
     made["status"]["phase"] = "Running"
     assert decided("RUNNING", made, now=NOW + 9000).problem is None
+
+
+def test_a_pod_of_unknown_age_has_not_been_starting_for_long() -> None:
+    assert decided("SUBMITTED", pod(), now=NOW + 9000).problem is None

@@ -81,6 +81,8 @@ def test_an_operator_that_starts_continues_to_count() -> None:
     assert after((PENDING, there(5), "a")) == 5
     assert after((PENDING, [], "a")) == 0
     assert after((failed(7), there(5), "a")) == 7
+    leaving, newest = there(2), there(3)
+    assert after((PENDING, leaving + newest, "a")) == after((PENDING, newest + leaving, "a")) == 3
 
 
 def retried(attempts: int, cause: str = "out of memory") -> Decision:

@@ -82,6 +82,7 @@ def test_it_is_not_started_until_the_other_query_has_fallen_silent() -> None:
     assert scene.look(ALIVE - 1, reports=False).reason == Reason.SOURCE_IN_USE
 
     assert scene.look(1, reports=False) == RESTART
+    assert scene.look(1, reports=True) == RESTART, "only an application that fails is held"
 
 
 def test_it_is_started_at_once_when_the_other_query_gives_up_its_claim() -> None:

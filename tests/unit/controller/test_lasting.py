@@ -1,5 +1,6 @@
 """What a single look does not find: an application that is made again, a pod that stays."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -71,6 +72,31 @@ def test_what_is_left_of_a_former_start_is_a_problem_after_a_while() -> None:
     assert late.problem is not None
     assert late.problem.reason == "OldApplicationRemains"
     assert late.problem.message.startswith("Driver pod orders-1-driver is still there 300 s after")
+    assert "kubectl delete pod --force" in late.problem.message
+
+    other = replace(WAITS, waits_for="SparkApplication orders-1")
+    late = looked(*[other] * 4)
+    assert late.problem is not None
+    assert "Its Spark operator has to release it" in late.problem.message
+    assert "kubectl delete pod" not in late.problem.message
+
+
+@pytest.mark.parametrize(("seconds", "left"), [(0, 300.0), (299.5, 0.5), (300, None)])
+def test_what_is_waited_for_gets_exactly_the_time_that_it_may_take(
+    seconds: float, left: float | None
+) -> None:
+    lasting = Lasting().looked(WAITS, has_driver=False, now=1000.0)
+    decision = lasting.apply(WAITS, patience=300.0, now=1000.0 + seconds)
+
+    assert decision.look_again == left
+    assert (decision.problem is None) == (left is not None)
+
+
+def test_of_two_reasons_to_look_again_the_earlier_one_counts() -> None:
+    lasting = Lasting().looked(WAITS, has_driver=False, now=1000.0)
+    for soon, due in ((20.0, 20.0), (400.0, 300.0)):
+        waits = replace(WAITS, look_again=soon)
+        assert lasting.apply(waits, patience=300.0, now=1000.0).look_again == due
 
 
 def test_each_object_gets_the_whole_time() -> None:

@@ -85,6 +85,19 @@ def test_lag_is_a_sum_over_all_hosts_or_unknown() -> None:
     assert records_behind([]) is None, "unknown is never shown as zero"
 
 
+def test_numbers_of_all_hosts_are_added_up_unless_one_has_no_number() -> None:
+    first = {"batches": 2, "rate": 1.5, "only here": 1, "words": 1, "flag": True}
+    second = {"batches": 3, "rate": 2.0, "words": "none", "flag": True}
+    hosts = {
+        name: HostState(report=make_report(sequence=1, metrics=metrics))
+        for name, metrics in (("0", first), ("1", second))
+    }
+    found = newest_report(CoordinatorState(hosts=hosts))
+
+    assert found is not None
+    assert found.metrics == {"batches": 5, "rate": 3.5}
+
+
 def test_a_source_that_all_hosts_leave_has_an_unknown_lag() -> None:
     leaving = HostState(report=make_report(lag=5), role=HostRole.LEAVING)
     told = newest_report(CoordinatorState(hosts={"0": leaving, "1": leaving}))

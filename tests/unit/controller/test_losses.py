@@ -73,7 +73,7 @@ def test_blocks_of_files_that_were_left_out_are_a_loss() -> None:
 
     assert (found.records, found.gaps) == (0, 2)
     assert problem.reason == Reason.SPLITS_SKIPPED
-    assert problem.message.startswith("2 blocks of files were changed or deleted")
+    assert problem.message.startswith("2 blocks of files not read (onLoss: Skip)")
     assert counted_losses("files", [make_report(metrics={"skew": 1})]) == NO_LOSSES
 
 

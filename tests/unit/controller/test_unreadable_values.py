@@ -1,10 +1,6 @@
 """Values that someone has edited, or that are missing, are taken for unknown."""
 
-from types import SimpleNamespace
-from typing import Any
-
 from balanced_source_operator.controller.conditions import _NUMBERS, _stored_numbers
-from balanced_source_operator.runtime.coordination import Coordination
 from balanced_source_operator.runtime.trials import _created
 
 
@@ -17,9 +13,3 @@ def test_an_object_that_does_not_say_when_it_was_made_is_made_now() -> None:
     assert _created({"metadata": {}}, 7.0) == 7.0
     stamp = {"metadata": {"creationTimestamp": "1970-01-01T00:00:09Z"}}
     assert _created(stamp, 7.0) == 9.0
-
-
-def test_without_a_coordinator_drivers_have_reported_nothing() -> None:
-    scene: Any = SimpleNamespace(coordinator=None)
-    report: Any = Coordination.report
-    assert report.fget(scene) is None

@@ -10,7 +10,7 @@ from balanced_source.connectors.hybrid import HybridSource
 from balanced_source.errors import ConnectorError, InvalidSpecError
 from balanced_source_adapters.connectors import installed
 from balanced_source_operator.contract import choice
-from balanced_source_operator.contract.half import TextReference, half_of
+from balanced_source_operator.contract.half import NO_LOSSES, TextReference, half_of
 from balanced_source_operator.controller.translate import (
     check_change,
     check_fixed,
@@ -326,6 +326,19 @@ def test_a_loss_in_a_part_is_described_by_its_connector() -> None:
 
     assert losses.records == 12
     assert "12 offsets were deleted" in losses.problems[0].message
+
+
+def test_losses_of_parts_of_several_kinds_are_put_together() -> None:
+    half = half_of("hybrid")
+    assert half.losses({}) == NO_LOSSES
+
+    both = half.losses({"skippedOffsets": 12, "skippedBlocks": 3})
+    assert both.records == 12
+    assert {problem.reason for problem in both.problems} == {"OffsetsSkipped", "SplitsSkipped"}
+    doubtful = half.losses({"uncountedOffsets": 300})
+    assert doubtful.records is None, "unknown is not zero"
+    assert [problem.reason for problem in doubtful.doubts] == ["OffsetsUncounted"]
+    assert half.losses({"uncountedOffsets": 300, "skippedOffsets": 12}).records == 12
 
 
 def test_a_cluster_that_a_part_leaves_out_is_named_by_its_connector() -> None:

@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from balanced_source.api import ProblemBoard
-from balanced_source.coordinator import CallCompleted, Event, HostsChanged, SourceCoordinator
+from balanced_source.coordinator import (
+    CallCompleted,
+    Event,
+    HostsChanged,
+    ParallelismChanged,
+    RebalanceRequested,
+    SourceChanged,
+    SourceCoordinator,
+)
 from balanced_source_operator.controller.liveness import Pulses
 from balanced_source_operator.resources.kinds import DRAIN_ANNOTATION
 from balanced_source_operator.runtime.coordination import Coordination
@@ -68,6 +76,35 @@ async def test_a_host_that_has_drained_comes_back_when_its_drain_attempt_is_stop
     await scene.coordination._want_hosts(coordinator, desired)
 
     assert scene.told == [HostsChanged(("0", "1"))]
+
+
+@pytest.mark.asyncio
+async def test_only_what_has_changed_is_passed_on_in_a_fixed_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene, source = Scene(monkeypatch), kafka_source()
+    coordinator: SourceCoordinator[Any, Any] = SourceCoordinator(source, parallelism=2)
+    same: Any = SimpleNamespace(source=source, spec=make_spec(parallelism=2), is_recalled=False)
+
+    async def no_hosts(*_: Any) -> None:
+        """Hosts are another matter."""
+
+    monkeypatch.setattr(scene.coordination, "_feed_hosts", no_hosts)
+    await scene.coordination._feed(coordinator, same)
+    assert scene.told == []
+
+    other, spec = kafka_source("another"), make_spec(parallelism=3, rebalanceNonce=7)
+    changed: Any = SimpleNamespace(source=other, spec=spec, is_recalled=False)
+    answers = [CallCompleted(number, None) for number in (1, 2)]
+    for answer in answers:
+        scene.coordination._deliver(answer)
+    await scene.coordination._feed(coordinator, changed)
+    assert scene.told == [
+        SourceChanged(other),
+        ParallelismChanged(3),
+        RebalanceRequested(nonce=7),
+        *answers,
+    ]
 
 
 def test_a_report_is_that_of_the_host_whose_document_it_is_in(

@@ -122,6 +122,39 @@ def test_settings_that_come_again_after_others_get_the_whole_time_again(between:
     virtual_time.run(play())
 
 
+def test_an_application_on_its_way_out_does_not_say_since_when_its_settings_are_tried() -> None:
+    """It may be from before the source was stopped."""
+
+    async def play() -> None:
+        scene = Scene()
+        scene.make("bad", age=500)
+        scene.applications[0]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        assert not scene.judge("bad", FAILS)
+
+        scene.make("bad", age=0)
+        assert not scene.judge("bad", FAILS)
+        await asyncio.sleep(59)
+        assert not scene.judge("bad", FAILS)
+        await asyncio.sleep(1)
+        assert scene.judge("bad", FAILS)
+
+    virtual_time.run(play())
+
+
+@pytest.mark.parametrize("created", [None, "yesterday"])
+def test_an_application_of_unknown_age_is_tried_since_it_was_seen(created: str | None) -> None:
+    async def play() -> None:
+        scene = Scene()
+        scene.make("bad", age=0)
+        scene.applications[0]["metadata"]["creationTimestamp"] = created
+        for _ in range(6):
+            assert not scene.judge("bad", FAILS)
+            await asyncio.sleep(10)
+        assert scene.judge("bad", FAILS)
+
+    virtual_time.run(play())
+
+
 @pytest.mark.parametrize(
     ("metadata", "found"),
     [

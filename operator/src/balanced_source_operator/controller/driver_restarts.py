@@ -21,7 +21,7 @@ from balanced_source_operator.controller.application_facts import (
     failures_before,
     word_of,
 )
-from balanced_source_operator.controller.diagnosis import drivers_of, is_driver
+from balanced_source_operator.controller.diagnosis import drivers_of
 from balanced_source_operator.kube.port import Manifest
 
 
@@ -66,7 +66,7 @@ class DriverRestarts:
             is_asked = not before.has_started and not failures_before(application)
             restarts[host] += max(0, starts - is_asked)
             seen[uid] = _Seen(before.pods | found, has_started=before.has_started or bool(starts))
-        self._of, self._pods = seen, _uids(pod for pod in pods if is_driver(pod))
+        self._of, self._pods = seen, _uids(pods)
         return restarts
 
 
@@ -76,7 +76,7 @@ def _each(applications: Mapping[str, Sequence[Manifest]]) -> Iterator[tuple[str,
             yield host, application
 
 
-def _uids(pods: Sequence[Manifest] | Iterator[Manifest]) -> frozenset[str]:
+def _uids(pods: Sequence[Manifest]) -> frozenset[str]:
     return frozenset(map(_uid, pods))
 
 

@@ -16,6 +16,7 @@ from balanced_source.connectors.files import (
 )
 from balanced_source.durations import seconds
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 from balanced_source_operator.contract.addresses import check_endpoint
 from balanced_source_operator.contract.half import (
@@ -62,8 +63,8 @@ class FilesOperatorHalf(OperatorHalf[FilesSpec]):
         if not (skipped := numbers.get(SKIPPED_BLOCKS, 0)):
             return NO_LOSSES
         message = (
-            f"{skipped} blocks of files were changed or deleted after they were listed, and are not"
-            " read (onLoss: Skip)"
+            f"{counted(skipped, 'block')} of files not read (onLoss: Skip): the files were changed"
+            " or deleted after they were listed"
         )
         problem = Problem(reason=Reason.SPLITS_SKIPPED, message=message)
         return Losses(gaps=skipped, problems=(problem,))

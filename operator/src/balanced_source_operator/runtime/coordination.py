@@ -43,7 +43,7 @@ from balanced_source.reasons import Reason
 from balanced_source_adapters.connectors import installed
 from balanced_source_adapters.mistakes import close_coordinator
 from balanced_source_operator.controller.drain import is_drain
-from balanced_source_operator.controller.liveness import Pulses, newest_report
+from balanced_source_operator.controller.liveness import Pulses
 from balanced_source_operator.controller.rollback import is_of_former_times
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.resources.identity import Identity
@@ -134,14 +134,6 @@ class Coordination:
         await self._ask_driver(coordinator, has_driver=has_driver)
         await self._repair()
         await self._save_progress(coordinator)
-
-    @property
-    def report(self) -> HostReport | None:
-        """What the drivers have reported, as the coordinator has accepted it.
-
-        None if there is nothing.
-        """
-        return newest_report(self.coordinator.state) if self.coordinator is not None else None
 
     @property
     def published(self) -> Assignment | None:
