@@ -26,8 +26,19 @@ def levelled_steps(weights: Sequence[int], owners: Sequence[int], readers: int) 
         ((107, 60, 40), [0]),
         ((111, 60, 40), [1, 2]),
         ((120, 30), [1]),
+        ((45, 40, 35), [2]),
+        ((39, 81), [0]),
+        ((40, 80), []),
     ],
-    ids=["half", "a bit more than half", "too much more than half", "little above"],
+    ids=[
+        "half",
+        "a bit more than half",
+        "too much more than half",
+        "far too heavy",
+        "nearer to the ceiling",
+        "a bit nearer",
+        "as far below it as above",
+    ],
 )
 def test_the_heaviest_split_goes_that_makes_the_taker_hardly_fuller(
     weights: tuple[int, ...], given: list[int]

@@ -96,7 +96,7 @@ def test_a_cause_that_the_policy_does_not_allow_moves_nothing() -> None:
 
 
 def test_moves_and_dropped_splits_are_in_the_order_of_their_ids() -> None:
-    backwards = dict(reversed(FOUR.owners.items()))
+    backwards = dict(list(FOUR.owners.items())[::-1])
     gone = Layout(parallelism=4, owners=backwards)
     moved = plan(Layout(parallelism=4, pending=IDS[::-1]), wish()).moves
 

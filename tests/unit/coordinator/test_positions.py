@@ -114,7 +114,7 @@ def test_positions_of_many_splits_are_those_of_each() -> None:
 
 def test_a_split_is_held_by_the_host_that_has_to_release_it() -> None:
     state = spread()
-    leaving = {A: Revocation(host="1", epoch=5, split=split())}
+    leaving: dict[SplitId, Revocation[Any]] = {A: Revocation(host="1", epoch=5, split=split())}
     state = CoordinatorState(
         parallelism=3, hosts=state.hosts, owners=state.owners, revoking=leaving
     )

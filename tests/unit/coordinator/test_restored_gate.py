@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from balanced_source.api import SplitId
 from balanced_source.coordinator import SourceCoordinator
 from balanced_source.coordinator.state import Checkpoint, HostState
 from balanced_source.coordinator.view import AttributeTable
@@ -10,7 +11,8 @@ from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase
 from support.world import kafka_source
 
-A, B = ("c", "t", 0), ("c", "t", 1)
+A: SplitId = ("c", "t", 0)
+B: SplitId = ("c", "t", 1)
 
 
 def waiting(incarnation: int) -> HostState:

@@ -9,7 +9,8 @@ import pytest
 from balanced_source.api import SourceEvent, SplitId
 from balanced_source.coordinator import finished, loads, mailbox, requests
 from balanced_source.coordinator.loads import AVERAGED_OVER, ENOUGH, LoadTracker, SplitObservation
-from balanced_source.coordinator.state import CoordinatorState, HostState
+from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState
+from balanced_source.coordinator.state_codec import _version
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
 from support.world import kafka_source
@@ -201,3 +202,11 @@ def test_a_source_without_records_has_no_stored_loads() -> None:
 
     assert loads.to_json(idle) == []
     assert LoadTracker().loads() == {}
+
+
+def test_a_state_is_stored_in_the_oldest_version_that_can_say_it() -> None:
+    """An operator of an older release can take over then."""
+    hosts = {"0": HostState(), "1": HostState(role=HostRole.JOINING)}
+    joining: CoordinatorState[Any] = CoordinatorState(hosts=hosts)
+
+    assert (_version(two_hosts()), _version(joining)) == (3, 4)
