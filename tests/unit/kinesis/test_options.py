@@ -138,6 +138,16 @@ def test_invalid_options_are_rejected(given: dict[str, str], message: str) -> No
         source(**given)
 
 
+def test_the_order_of_sequence_numbers_in_the_option_means_nothing() -> None:
+    made = source(
+        streams="orders,clicks",
+        startingPosition="SEQUENCE_NUMBERS",
+        startingSequenceNumbers='{"orders": {"b": "2", "a": "1"}, "clicks": {"c": 3}}',
+    )
+
+    assert made.start.sequences == (("clicks", "c", 3), ("orders", "a", 1), ("orders", "b", 2))
+
+
 def of_spec(**given: Any) -> Any:
     return to_source(
         parse_spec({**FULL_KINESIS, "source": {"kinesis": {"streams": ["orders"], **given}}})

@@ -10,8 +10,7 @@ from balanced_source.host.journaling import Share
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.contract.half import Query
 from balanced_source_spark.journal import reading as reading_module
-from balanced_source_spark.journal.planner import CHECKED
-from balanced_source_spark.journal.reading import SETTLE, Reading, fetch
+from balanced_source_spark.journal.reading import CHECKED, SETTLE, Reading, fetch
 from balanced_source_spark.options import Options
 from balanced_source_spark.planner import StreamPlanner
 from support.planned_query import PlannedQuery
@@ -44,7 +43,7 @@ def test_the_planner_tells_how_many_records_a_micro_batch_has(
     assert [count for count in told if count] == [21, 6]
 
 
-@pytest.mark.parametrize("records", [CHECKED - 1, CHECKED + 11, SETTLE + 13])
+@pytest.mark.parametrize("records", [SETTLE - 1, SETTLE + 13, CHECKED + SETTLE + 13])
 def test_a_limit_seals_where_the_last_record_was_read(records: int) -> None:
     """Positions are looked up seldom while records come, and once more before they are sealed."""
     limits = FetchLimits(max_records=records, wait_millis=20)

@@ -13,7 +13,7 @@ from balanced_source.api import AsyncCall, CallCodec, DriverOnly
 from balanced_source.coordinator import state_codec
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.calls import CallError, WantedCall
-from balanced_source.errors import InvalidSpecError
+from balanced_source.errors import CorruptDocumentError, InvalidSpecError
 from balanced_source_adapters.folder import FolderStore
 from balanced_source_spark import driver_calls
 from balanced_source_spark.channels import watch
@@ -60,6 +60,17 @@ def test_a_query_that_starts_with_another_number_of_readers_has_it_from_its_stor
         channel.close()
         stored = state_codec.decode(str(store.read()), source, uid=UID)
         assert stored.coordinator.parallelism == parallelism
+
+
+def test_a_stored_state_that_is_damaged_says_where_it_is_and_what_to_do(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "state")
+    store.swap("{")
+
+    with pytest.raises(
+        CorruptDocumentError,
+        match=r"the stored state .*/state.* is damaged: restore it together .* Details: ",
+    ):
+        EmbeddedChannel(kafka_source("c"), lambda _: None, parallelism=1, state=store)
 
 
 class SweptClock:
@@ -127,7 +138,7 @@ def test_a_watch_that_held_begins_again_at_once(
 ) -> None:
     scene: Any = HeldWatch(*lasts)
     monkeypatch.setattr(watch, "time", scene)
-    monkeypatch.setattr(watch.random, "uniform", lambda *_: 1.0)
+    monkeypatch.setattr("random.uniform", lambda *_: 1.0)
 
     Follower(scene, lambda _: None, scene.stop).run()
 

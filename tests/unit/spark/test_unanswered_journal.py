@@ -240,3 +240,22 @@ def test_splits_may_have_more_up_to_their_ends(make: Make) -> None:
     assert may_have_more({a: 3, b: 1})
     assert may_have_more({a: 3}), "an unknown end may hide records"
     assert may_have_more({a: 3, b: 0}, a), "so does an old one"
+
+
+def test_only_splits_whose_ends_are_known_now_count_as_read_to_them(make: Make) -> None:
+    """A split that is ahead of its end is read to it as well; a silent one may have more."""
+    query = make(TapeHalf(shelf(), knows_ends=True))
+    at, ahead, behind, unknown, mute, first = ids = [(SHELF, name) for name in "abcdef"]
+    known = {at: 3, ahead: 2, behind: 4, mute: 3, first: 0}
+    positions: dict[SplitId, int | None] = {**dict.fromkeys(ids, 3), first: None}
+    query.planner._ends.close()
+    query.planner.__dict__["_ends"] = SimpleNamespace(
+        get=lambda _: {split_id: SplitEnd(end=end) for split_id, end in known.items()},
+        silent=frozenset({mute}),
+        close=lambda: None,
+    )
+
+    found = query.planner._read_to_end(StreamOffset(positions=positions), ids)
+
+    assert found == [at, ahead, first]
+    assert unknown not in known
