@@ -33,7 +33,9 @@ from unit.files.test_task_reader import piece
 def test_lines_are_halved_where_a_line_begins_unless_there_is_one() -> None:
     for size in range(1, 8):
         for data in map(bytes, itertools.product(b"a\n", repeat=size)):
-            begins = [at + 1 for at, byte in enumerate(data[:-1]) if byte == ord("\n")]
+            begins: list[int | None] = [
+                at + 1 for at, byte in enumerate(data[:-1]) if byte == ord("\n")
+            ]
 
             assert _middle(data) in (begins or [None]), data
 
@@ -108,7 +110,7 @@ def test_a_column_begins_with_its_dictionary_if_it_has_one(
 def test_columns_are_inferred_where_they_can_stay_as_they_are(
     options: dict[str, str], how: dict[str, bool], error: str | None
 ) -> None:
-    choices = Choices(assigner=RoundRobinAssigner(), **how)  # type: ignore[arg-type]
+    choices = Choices(assigner=RoundRobinAssigner(), **how)
     if error is None:
         check_inferring(options, choices)
     else:

@@ -79,7 +79,9 @@ def test_a_task_whose_time_is_over_has_more_unless_nothing_ever_came(
         record=lambda *, has_more: (record, has_more),
     )
 
-    assert fetch(scene, FetchLimits(max_millis=5_000)) == (record, has_more)
+    found: Any = fetch(scene, FetchLimits(max_millis=5_000))
+
+    assert found == (record, has_more)
 
 
 def test_a_query_whose_readers_get_no_more_splits_fails_in_words(

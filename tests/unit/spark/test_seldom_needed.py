@@ -3,6 +3,7 @@
 import sys
 import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +42,10 @@ def test_an_object_store_without_its_client_says_what_to_install(
         journal_store("s3://b/j", field="journalLocation")
 
 
+def has_readers(seen: list[Assignment], parallelism: int) -> bool:
+    return bool(seen) and seen[-1].parallelism == parallelism
+
+
 def test_a_query_that_starts_with_another_number_of_readers_has_it_from_its_stored_state(
     tmp_path: Path,
 ) -> None:
@@ -51,12 +56,7 @@ def test_a_query_that_starts_with_another_number_of_readers_has_it_from_its_stor
         seen: list[Assignment] = []
         channel = EmbeddedChannel(source, broker.execute, parallelism=parallelism, state=store)
         channel.start(seen.append)
-        wait_until(
-            lambda seen=seen, n=parallelism: bool(seen) and seen[-1].parallelism == n,
-            20,
-            f"{parallelism} readers",
-            interval=0.01,
-        )
+        wait_until(partial(has_readers, seen, parallelism), 20, "the readers", interval=0.01)
         channel.close()
         stored = state_codec.decode(str(store.read()), source, uid=UID)
         assert stored.coordinator.parallelism == parallelism

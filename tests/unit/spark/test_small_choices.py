@@ -1,7 +1,7 @@
 """Small choices of a driver and its tasks, each of which has a case that is seldom met."""
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -117,7 +117,7 @@ def test_a_cluster_that_is_taken_out_while_it_is_asked_is_silent_no_more() -> No
     """Its question is still open: others are known all the same."""
     answers, began = threading.Event(), threading.Event()
 
-    def ask(scope: str, split_ids: Collection[SplitId]) -> Mapping[SplitId, SplitEnd]:
+    def ask(scope: str, split_ids: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         if scope == "slow":
             began.set()
             answers.wait(60)
@@ -145,7 +145,7 @@ def test_a_cluster_that_is_taken_out_while_it_is_asked_is_silent_no_more() -> No
     ],
 )
 def test_ends_that_stay_unknown_are_told_of_with_the_name_of_a_split(count: int, said: str) -> None:
-    def ask(scope: str, _: Collection[SplitId]) -> Mapping[SplitId, SplitEnd]:
+    def ask(scope: str, _: Iterable[SplitId]) -> Mapping[SplitId, SplitEnd]:
         raise DiscoveryError("it is on fire", scope=scope)
 
     ends = Ends(ask, fresh=0.0, retry=0.0)
