@@ -21,7 +21,7 @@ from balanced_source.coordinator import Checkpoint, state_codec
 from balanced_source.coordinator.state import runs_on
 from balanced_source.documents.storage import Names, unpack
 from balanced_source.errors import InvalidSpecError, StateError
-from balanced_source.names import reason_of
+from balanced_source.names import counted, reason_of, split_name
 from balanced_source_adapters.mistakes import named
 from balanced_source_operator.contract import yaml_text
 from balanced_source_operator.contract.yaml_text import YamlError
@@ -269,11 +269,11 @@ def as_table(found: HostPlan) -> str:
     moving = [move for move in found.moves if move.before is not None]
     new = len(found.moves) - len(moving)
     console.print(
-        f"{len(moving)} of {len(found.owners)} splits move, {new} get their first reader, "
-        f"{len(found.dropped)} are not read any more"
+        f"{len(moving)} of {counted(len(found.owners), 'split')} will move, {new} will get a first"
+        f" reader, {len(found.dropped)} will not be read any more"
     )
     if found.has_several:
-        console.print(f"{found.moved_between_hosts} of them move to another host")
+        console.print(f"{found.moved_between_hosts} of them will move to another host")
     console.print(
         f"imbalance {found.before.imbalance:.2f} → {found.after.imbalance:.2f} (1.00 is the best"
         " possible)"
@@ -283,9 +283,7 @@ def as_table(found: HostPlan) -> str:
             f"{_place(found, move.before, found.hosts_before)} →"
             f" {_place(found, move.after, found.hosts_after)}"
         )
-        console.print(
-            f"  {'/'.join(map(str, move.split_id))}: {way}", markup=False, highlight=False
-        )
+        console.print(f"  {split_name(move.split_id)}: {way}", markup=False, highlight=False)
     if len(found.moves) > SHOWN_MOVES:
         console.print(f"  … and {len(found.moves) - SHOWN_MOVES} more (--output json lists all)")
     console.print(

@@ -11,7 +11,7 @@ from balanced_source.api import Problem, Source, SplitId, is_other
 from balanced_source.documents.report import HostReport
 from balanced_source.documents.stream_offset import STATE_DIR, StreamOffset
 from balanced_source.errors import ForeignCheckpointError, in_short
-from balanced_source.names import split_name
+from balanced_source.names import counted, split_name
 from balanced_source.reasons import Reason
 
 KEY = ("checkpoint",)
@@ -178,12 +178,12 @@ def splits_behind(offset: StreamOffset, former: HostReport) -> dict[SplitId, int
 def _lost(former: HostReport) -> str:
     return (
         f"the Spark checkpoint is empty, although incarnation {former.incarnation} of this query"
-        f" read {len(former.positions)} splits: it was deleted, or checkpointLocation was changed."
-        " Reading continues where that query last reported; micro-batches that it committed after"
-        " that report are delivered again. Their numbers begin at 0 again, and a sink that"
-        " recognises micro-batches by their number may skip new ones. If this was not intended,"
-        " stop the query (under the operator: suspend the source), restore the checkpoint, and"
-        " start it again"
+        f" read {counted(len(former.positions), 'split')}: it was deleted, or"
+        " checkpointLocation was changed. Reading continues where that query last reported;"
+        " micro-batches that it committed after that report are delivered again. Their numbers"
+        " begin at 0 again, and a sink that recognises micro-batches by their number may skip new"
+        " ones. If this was not intended, stop the query (under the operator: suspend the source),"
+        " restore the checkpoint, and start it again"
     )
 
 
@@ -195,11 +195,11 @@ def _of_older_epoch(offset: StreamOffset, former: HostReport) -> str:
     return (
         f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query"
         f" delivered: its epoch is {offset.epoch}, and that query had epoch {former.epoch}."
-        f" Reading continues with the {len(offset.positions)} splits that the checkpoint holds."
-        " If one application reads Kafka or Kinesis, partitions or shards that were found since"
-        " then are read from their beginning; of other sources they continue where that query last"
-        " reported, and what was read to its end is not delivered again. Stop the query (under the"
-        " operator: suspend the source), restore the newest checkpoint, and start it again"
+        f" Reading continues with the {counted(len(offset.positions), 'split')} that the checkpoint"
+        " holds. If one application reads Kafka or Kinesis, partitions or shards that were found"
+        " since then are read from their beginning; of other sources they continue where that query"
+        " last reported, and what was read to its end is not delivered again. Stop the query (under"
+        " the operator: suspend the source), restore the newest checkpoint, and start it again"
     )
 
 
@@ -208,9 +208,10 @@ def _older(behind: dict[SplitId, int], offset: StreamOffset, former: HostReport)
     records = sum(position - (offset.positions[s] or 0) for s, position in behind.items())
     return (
         f"the Spark checkpoint is older than what incarnation {former.incarnation} of this query"
-        f" delivered: {len(behind)} splits go back by {records} offsets, e.g."
-        f" {'/'.join(map(str, split_id))} from {position} to {offset.positions[split_id] or 0}."
-        " These records are delivered again, and a sink that recognises micro-batches by their"
-        " number may skip new ones. Restore the sink to the same point, or stop the query (under"
-        " the operator: suspend the source), restore the newest checkpoint, and start it again"
+        f" delivered: {counted(len(behind), 'split')} will go back by"
+        f" {counted(records, 'offset')}, e.g. {split_name(split_id)} from {position} to"
+        f" {offset.positions[split_id] or 0}. These records are delivered again, and a sink that"
+        " recognises micro-batches by their number may skip new ones. Restore the sink to the same"
+        " point, or stop the query (under the operator: suspend the source), restore the newest"
+        " checkpoint, and start it again"
     )

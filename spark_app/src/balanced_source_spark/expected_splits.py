@@ -12,6 +12,7 @@ from balanced_source.connectors.discovery import some
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.host import readers_on
+from balanced_source.names import counted
 from balanced_source_spark.channels.errors import ChannelError
 from balanced_source_spark.host_runtime import HostRuntime
 
@@ -55,9 +56,10 @@ class ExpectedSplits:
         while self._await_more(runtime, base):
             if time.monotonic() > deadline:
                 raise ChannelError(
-                    f"{len(self._splits)} splits, such as {some(sorted(self._splits)[:1])}, were"
-                    f" there when the query started, and were not assigned within"
-                    f" {self._timeout:.0f} s. Start the query again: they may have been deleted"
+                    f"{counted(len(self._splits), 'split')}, such as"
+                    f" {some(sorted(self._splits)[:1])}, there when the query started, and without"
+                    f" a reader {self._timeout:.0f} s later. Start the query again: something may"
+                    " have been deleted"
                 )
             time.sleep(_LOOK)
             base = runtime.base()

@@ -15,6 +15,7 @@ from balanced_source.host.ends import Look
 from balanced_source.host.observation import NOTHING_DELETED, Observation, observe
 from balanced_source.host.planning import PlanOnce
 from balanced_source.host.reader_figures import ReaderFigures, for_report
+from balanced_source.names import counted
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.host_reporter import Progress
 from balanced_source_spark.lag_watch import LagWatch
@@ -183,8 +184,9 @@ class PlannerFigures(PlannerParts):
         idle, splits = end.parallelism - len(set(end.owners.values())), len(end.positions)
         if idle > 0:
             text = (
-                f"{idle} of {end.parallelism} readers have no split, because there are {splits}:"
-                " they read nothing, and cost nothing but a task per micro-batch"
+                f"no split for {idle} of {counted(end.parallelism, 'reader')}, because the source"
+                f" has {counted(splits, 'split')}: a reader without one reads nothing, and costs"
+                " nothing but a task per micro-batch"
             )
             log.info(text)
 

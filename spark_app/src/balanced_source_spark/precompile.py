@@ -76,7 +76,7 @@ def main() -> None:
     """Unpack and compile each archive that is not compiled yet, and print what was done."""
     for archive in archives():
         if not is_compiled(archive):
-            sys.stderr.write(f"compiled {unpack(archive)} sources of {archive.name}\n")
+            sys.stderr.write(f"compiled sources of {archive.name}: {unpack(archive)}\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from balanced_source.connectors.discovery import some
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import DiscoveryError
 from balanced_source.host.ends import Look
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 from balanced_source_adapters.lazy_log import get_logger
 from balanced_source_spark.contract.lost_splits import listed
@@ -23,18 +24,18 @@ _KEY: Final = ("splits", "short")
 _UNCHECKED_KEY: Final = ("splits", "unchecked")
 
 _SHORT: Final = (
-    "{splits}: the source has less of them than was read. They were cut or replaced by shorter"
-    " ones. Nothing of them is read until they have grown beyond what was read, and what is written"
-    " before that is never read. If they are new ones, start the query with a new"
+    "{splits}: the source has less than was read. Records were cut off, or something shorter is in"
+    " their place. Nothing is read there until there is more than was read, and what is written"
+    " before that is never read. If something new is there, start the query with a new"
     " checkpointLocation"
 )
 
 
 _UNCHECKED: Final = (
-    "{splits}: their leaders cannot say whether the records that were read are still in their logs."
-    " Servers may have been restored from an older copy. Nothing of these splits is read, because"
-    " records could be mixed or skipped. If servers were restored, delete and create these topics"
-    " again, or start the query with a new checkpointLocation"
+    "{splits}: no leader can say whether the records that were read are still in the log. Servers"
+    " may have been restored from an older copy. Nothing is read there, because records could be"
+    " mixed or skipped. If servers were restored, delete and create each topic again, or start the"
+    " query with a new checkpointLocation"
 )
 
 CHECK_LASTS: Final = 60.0
@@ -120,18 +121,18 @@ def unheard(
     if short := sorted(seen.short.keys() & set(awaited)):
         return DiscoveryError(_why(base, seen, short))
     return DiscoveryError(
-        f"ends of {len(awaited)} splits, such as {some(sorted(awaited)[:1])}, are unknown after"
-        f" {timeout:.0f} s: check that the servers of the source answer and still have these"
-        " splits, then start the query again"
+        f"ends of {counted(len(awaited), 'split')}, such as {some(sorted(awaited)[:1])}, are"
+        f" unknown after {timeout:.0f} s: check that the servers of the source answer and that"
+        " nothing was deleted there, then start the query again"
     )
 
 
 def without_times(split_ids: Collection[SplitId], timeout: float) -> DiscoveryError:
     """Return why a query that ends by itself and aligns its splits cannot continue."""
     return DiscoveryError(
-        f"times of records are unknown after {timeout:.0f} s for {len(split_ids)} splits, such as"
-        f" {some(sorted(split_ids)[:1])}, so they cannot be aligned: check that the servers of the"
-        " source answer, then start the query again"
+        f"times of records are unknown after {timeout:.0f} s for"
+        f" {counted(len(split_ids), 'split')}, such as {some(sorted(split_ids)[:1])}, so nothing"
+        " can be aligned: check that the servers of the source answer, then start the query again"
     )
 
 

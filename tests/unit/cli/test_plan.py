@@ -66,7 +66,7 @@ def test_the_folder_of_local_mode_is_named_as_for_status(folder: Path) -> None:
     wrong = CliRunner().invoke(app, ["plan", "-f", str(file), "--dir", str(folder / "none")])
 
     assert result.exit_code == 0, result.output
-    assert "4 of 8 splits move" in result.output
+    assert "4 of 8 splits will move" in result.output
     assert "--dir, --state: name a folder or a state, not both" in both.stderr
     assert "there is no such folder. balanced-source run uses .balanced-source" in wrong.stderr
 
@@ -87,7 +87,10 @@ def test_the_table_lists_moves(folder: Path, state: str) -> None:
     result = run(folder, state=state, parallelism=8)
 
     assert result.exit_code == 0, result.output
-    assert "4 of 8 splits move, 0 get their first reader, 0 are not read any more" in result.output
+    assert (
+        "4 of 8 splits will move, 0 will get a first reader, 0 will not be read any more"
+        in result.output
+    )
     assert "imbalance 1.00 → 1.00" in result.output
     assert "  main/orders/4: 0 → 4" in result.output
 
@@ -113,8 +116,11 @@ def test_moves_between_hosts_are_named(folder: Path) -> None:
     found = json.loads(run(folder, "-o", "json", parallelism=4, **hosts).stdout)
 
     assert result.exit_code == 0, result.output
-    assert "4 of 8 splits move, 0 get their first reader, 0 are not read any more" in result.output
-    assert "4 of them move to another host" in result.output
+    assert (
+        "4 of 8 splits will move, 0 will get a first reader, 0 will not be read any more"
+        in result.output
+    )
+    assert "4 of them will move to another host" in result.output
     assert "  main/orders/2: reader 2 on host 0 → reader 1 on host 1" in result.output
     assert found["hosts"] == {"before": {"0": 8}, "after": {"0": 4, "1": 4}}
     assert {(move["fromHost"], move["toHost"]) for move in found["moves"]} == {("0", "1")}
@@ -132,11 +138,11 @@ def test_a_host_that_is_added_with_readers_takes_its_share(folder: Path) -> None
 
 
 def test_no_change_moves_nothing(folder: Path) -> None:
-    assert "0 of 8 splits move" in run(folder, parallelism=4).output
+    assert "0 of 8 splits will move" in run(folder, parallelism=4).output
 
 
 def test_a_nonce_is_a_cause(folder: Path) -> None:
-    assert "0 of 8 splits move" in run(folder, parallelism=4, rebalanceNonce=5).output
+    assert "0 of 8 splits will move" in run(folder, parallelism=4, rebalanceNonce=5).output
 
 
 @pytest.mark.parametrize(

@@ -220,4 +220,4 @@ def test_splits_that_are_left_out_are_named_in_their_order() -> None:
     call = FindTapes(scope=SHELF, split_ids=ids)
 
     found = not_started(call, [], lambda _: True)
-    assert "shelf/0, shelf/1, shelf/2 and 5 more. They are looked for again" in str(found)
+    assert "shelf/0, shelf/1, shelf/2 and 5 more. Discovery looks again" in str(found)

@@ -176,7 +176,7 @@ def test_positions_are_dropped_when_their_time_is_over() -> None:
     step.enumerator.handle_alarm(Alarm(), None)
 
     assert step.state.retained.keys() == step.context.state.retained == {B}
-    assert step.sentences == ["positions of 1 removed splits dropped: c/t/0"]
+    assert step.sentences == ["positions of 1 removed split dropped: c/t/0"]
     assert [delay for _, delay in step.calls(Alarm)] == [30.0]
 
 
@@ -206,7 +206,7 @@ def test_a_split_that_comes_back_unsubscribed_is_named() -> None:
 
     assert step.state.unassigned == {A: split(A, 9)}
     assert step.state.preferred == {A: 1}
-    assert step.sentences == ["1 splits of reader 1 are not subscribed: c/u/0"]
+    assert step.sentences == ["1 split of reader 1 not subscribed: c/u/0"]
     assert step.context.state.retained == {A}
 
 

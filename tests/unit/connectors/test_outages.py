@@ -97,7 +97,9 @@ def test_a_split_without_a_start_is_looked_for_again(interval: float | None) -> 
         assert enumerator.undiscovered() == {"c"}, "a query that ends by itself waits"
         assert enumerator.pending_splits() == 1, "the other one is not held up"
         started = []
-    assert "it is not known where they begin: c/t/1" in str(enumerator.problems()["c"])
+    assert "1 split listed, and the beginning is not known: c/t/1" in str(
+        enumerator.problems()["c"]
+    )
 
     gone = Discovered(split_ids=frozenset({("c", "t", 0)}))
     enumerator.handle_discovery(newest(DiscoverKafka).call, gone)

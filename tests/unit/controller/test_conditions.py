@@ -340,7 +340,7 @@ def test_counted_losses_are_a_condition_of_their_own() -> None:
 
 def test_losses_that_no_driver_could_count_are_an_unknown_condition() -> None:
     """Unknown is not shown as no loss, and no alert takes it for one."""
-    doubt = Problem(reason="OffsetsUncounted", message="30 offsets are not checked yet")
+    doubt = Problem(reason="OffsetsUncounted", message="30 offsets not checked yet")
     gone = Problem(reason="OffsetsSkipped", message="12 offsets are gone")
 
     unknown = status_of(facts(losses=Losses(records=None, doubts=(doubt,))))

@@ -122,7 +122,7 @@ def test_kafka_names_the_offsets_that_it_skipped() -> None:
     assert problem.reason == "OffsetsSkipped"
     assert (
         problem.message
-        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)"
+        == "12 offsets deleted before being read, and skipped (onDataLoss: Continue)"
     )
     assert half_of("kafka").losses({"skippedOffsets": 12}).records == 12
 
@@ -132,8 +132,8 @@ def test_kafka_reports_how_many_offsets_could_not_be_counted() -> None:
 
     assert (
         problem.message
-        == "12 offsets were deleted before they were read, and skipped (onDataLoss: Continue)."
-        " Whether 30 more were skipped is unknown until their brokers answer"
+        == "12 offsets deleted before being read, and skipped (onDataLoss: Continue)."
+        " Whether 30 more had to be skipped is unknown until the brokers answer"
     )
 
 
@@ -146,8 +146,8 @@ def test_kafka_does_not_take_offsets_that_it_could_not_count_for_none(kind: str)
     (doubt,) = found.doubts
     assert doubt.reason == "OffsetsUncounted"
     assert doubt.message == (
-        "30 offsets are not checked yet: whether some of them were deleted before they were read,"
-        " and skipped (onDataLoss: Continue), is unknown until their brokers answer"
+        "30 offsets not checked yet: what was deleted before being read, and skipped (onDataLoss:"
+        " Continue), is unknown until the brokers answer"
     )
 
 

@@ -87,7 +87,7 @@ def test_two_hosts_that_hold_a_split_in_one_epoch_are_named() -> None:
     hosts = {"0": host(reports({A: 1, B: 2})), "1": host(reports({C: 4, B: 8}, host="1"))}
 
     with pytest.raises(
-        ContractViolationError, match=r"split .*1\) is reported by host 0 and by host 1: one of"
+        ContractViolationError, match=r"split c/t/1 is reported by host 0 and by host 1: one of"
     ):
         recover(state_of(hosts), kafka_source())
 

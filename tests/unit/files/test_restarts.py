@@ -58,7 +58,7 @@ def test_changes_of_files_that_were_read_are_reported(
     checkpoint.write("a", lines, at=1_700_000_003)
     checkpoint.write("c", ["3"], at=1_700_000_004)
 
-    with pytest.raises(BalancedSourceError, match="1 files were changed after they were listed"):
+    with pytest.raises(BalancedSourceError, match="1 file changed after being listed"):
         checkpoint.run(**state, splitBytes="100")
     assert checkpoint.lines == Counter({"1": 100, "2": 1})
     checkpoint.run(**state, splitBytes="100", onLoss="Skip")
@@ -75,7 +75,7 @@ def test_blocks_of_another_size_repeat_nothing(
     made.write("b", ["new"], at=1_700_000_001)
     if not state:
         # The checkpoint alone names the blocks.
-        with pytest.raises(BalancedSourceError, match="1 files were cut into blocks of another"):
+        with pytest.raises(BalancedSourceError, match="1 file had blocks of another size"):
             made.run(splitBytes=now)
         now = former
     made.run(**state, splitBytes=now)
@@ -102,7 +102,7 @@ def test_older_files_of_other_paths_are_not_left_out_without_a_word(
     checkpoint.write("older", ["older"], at=1_600_000_000)
     checkpoint.write("newer", ["newer"], at=1_800_000_000)
 
-    with pytest.raises(BalancedSourceError, match=r"paths were changed, and 1 files .*other/older"):
+    with pytest.raises(BalancedSourceError, match=r"paths were changed, and 1 file .*other/older"):
         checkpoint.run(**{**state, **REFUSED})
     assert checkpoint.lines["newer"] == 0
     checkpoint.run(**state, onLoss="Skip")

@@ -41,7 +41,7 @@ def test_a_record_that_does_not_say_where_it_is_in_kafka_is_named(
 
     found = listed(tmp_path)
 
-    assert f"a.parquet cannot be measured: column '{column}' has no value in 1 records. Cor" in (
+    assert f"a.parquet cannot be measured: column '{column}' has no value in 1 record. Cor" in (
         found.refusal
     )
     assert found.splits == ()

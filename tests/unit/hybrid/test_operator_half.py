@@ -325,7 +325,7 @@ def test_a_loss_in_a_part_is_described_by_its_connector() -> None:
     losses = half_of("hybrid").losses({"skippedOffsets": 12})
 
     assert losses.records == 12
-    assert "12 offsets were deleted" in losses.problems[0].message
+    assert "12 offsets deleted" in losses.problems[0].message
 
 
 def test_losses_of_parts_of_several_kinds_are_put_together() -> None:

@@ -186,7 +186,7 @@ def test_files_between_two_parts_are_not_read_again(
     between.idles()
 
     shown: Any = between.query.planner.reportLatestOffset()
-    assert "unknown which of 2 splits were read already. They are not" in shown["problems"][0]
+    assert "unknown what was read already of 2 splits. Nothing" in shown["problems"][0]
     assert sorted(between.query.lines) == [*FILES, *FIRST]
 
 

@@ -108,7 +108,7 @@ def test_partitions_without_an_offset_are_not_left_out(monkeypatch: pytest.Monke
         cluster=KafkaCluster(name="c", bootstrap_servers="b:1"),
         starting_offsets=LATEST,
     )
-    with pytest.raises(DiscoveryError, match=r"1 partitions, .* t/1, have no leader"):
+    with pytest.raises(DiscoveryError, match=r"1 partition, .* t/1, without a leader"):
         KafkaAdmin().initialize(call)
 
 

@@ -135,7 +135,7 @@ def test_a_partition_that_exists_and_does_not_answer_is_an_error_with_the_other_
     Library.answers = {0: 7, 1: silence}
 
     with pytest.raises(
-        TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader"
+        TransientDiscoveryError, match=r"1 partition, e\.g\. t/1, without a leader"
     ) as caught:
         client.ends([A, B], Anchor.LATEST)
 
@@ -261,7 +261,7 @@ def test_while_a_leader_moves_no_start_is_decided(starting: Any) -> None:
     Library.answers = {0: 7, 1: OFFSET_INVALID}
 
     with pytest.raises(
-        TransientDiscoveryError, match=r"1 partitions, e\.g\. t/1, have no leader"
+        TransientDiscoveryError, match=r"1 partition, e\.g\. t/1, without a leader"
     ) as caught:
         KafkaAdmin().initialize(initialize(starting_offsets=starting))
 

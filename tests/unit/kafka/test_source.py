@@ -90,5 +90,5 @@ def test_the_first_topics_with_lost_records_are_named_and_the_others_counted(mor
         assert len(texts) == LISTED + bool(more)
         assert ["t00" in texts[0], "t01" in texts[1]] == [True, True]
         if more:
-            assert texts[-1].startswith(f"{more} more topics")
+            assert texts[-1].startswith("1 more topic " if more == 1 else f"{more} more topics ")
             assert word in texts[-1]

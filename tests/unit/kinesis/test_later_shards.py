@@ -269,4 +269,4 @@ def test_a_shard_that_is_missing_again_and_again_stays_told() -> None:
 
     for _ in range(30):
         scene.read(1)
-        assert "does not retain 1 shards" in scene.problems[STREAM]
+        assert "does not retain the unread rest of 1 shard any more" in scene.problems[STREAM]

@@ -10,7 +10,7 @@ from balanced_source.connectors.kinesis.split import ShardSplit
     ("exists", "why"),
     [
         (True, "the stream was deleted and created again"),
-        (False, "the stream does not retain them any more, or was deleted"),
+        (False, "the stream does not retain the rest any more, or was deleted"),
     ],
 )
 def test_unread_shards_are_told_per_stream_with_the_reason(exists: bool, why: str) -> None:
@@ -20,4 +20,4 @@ def test_unread_shards_are_told_per_stream_with_the_reason(exists: bool, why: st
     told = source.unread(shards, exists=exists)
 
     assert [text.split(":")[0] for text in told] == ["stream a", "stream b"]
-    assert all(f"and {why}:" in text for text in told)
+    assert all(f": 1 shard not read to the end, and {why}: " in text for text in told)

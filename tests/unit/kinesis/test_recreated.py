@@ -156,7 +156,7 @@ def test_a_shard_that_expired_unread_ends_a_query_without_consent() -> None:
     scene.read(20)
 
     assert problem(scene).is_fatal
-    assert "does not retain 1 shards" in problem(scene).message
+    assert "does not retain the unread rest of 1 shard any more" in problem(scene).message
 
 
 def _nothing(_: str) -> None:

@@ -107,7 +107,7 @@ def test_a_shard_that_expired_while_its_stream_was_out_is_reported() -> None:
     scene = returned(OnShardLoss.FAIL)
 
     assert scene.read(30) == list(range(6))
-    assert "does not retain 1 shards any more" in scene.problems[STREAM]
+    assert "does not retain the unread rest of 1 shard any more" in scene.problems[STREAM]
 
     change(scene, STREAM, OTHER, on_loss=OnShardLoss.CONTINUE)
     assert scene.read(60) == [*range(6), *range(12, 18)]

@@ -79,7 +79,7 @@ def test_a_shard_belongs_to_the_stream_that_its_spelling_means(
     ("exists", "what"),
     [
         (True, "was deleted and created again"),
-        (False, "does not retain them any more, or was deleted"),
+        (False, "does not retain the rest any more, or was deleted"),
     ],
 )
 def test_unread_shards_are_named_by_stream(*, exists: bool, what: str) -> None:
@@ -90,8 +90,8 @@ def test_unread_shards_are_named_by_stream(*, exists: bool, what: str) -> None:
 
     first, second = SOURCE.unread(splits, exists=exists)
 
-    assert first.startswith("stream s: 2 shards were not read to their end, and the stream")
-    assert second.startswith("stream t: 1 ")
+    assert first.startswith("stream s: 2 shards not read to the end, and the stream")
+    assert second.startswith("stream t: 1 shard not read")
     assert what in first
     assert first.index("0") < first.index(" 1"), "in their order"
     assert "9" in second

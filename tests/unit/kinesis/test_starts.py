@@ -203,8 +203,7 @@ def test_a_shard_that_expired_unread_holds_back_its_children_and_is_reported() -
 
     assert scene.read() == []
     assert (
-        "does not retain 1 shards any more that were not read to their end: shardId-0"
-        in scene.problems[STREAM]
+        "does not retain the unread rest of 1 shard any more: shardId-0" in scene.problems[STREAM]
     )
     assert "Set onDataLoss to Continue" in scene.problems[STREAM]
 

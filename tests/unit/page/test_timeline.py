@@ -66,7 +66,7 @@ def test_moves_are_counted_and_named() -> None:
         ({"epoch": 6, "owners": {A: 1, B: 1}}, "Rebalanced; epochs 4 to 6 in one step"),
         (
             {"parallelism": 1, "owners": {A: 0, B: 0, C: 0}},
-            "Rescaled from 2 to 1 readers; 1 split added in main/bills",
+            "Rescaled from 2 to 1 reader; 1 split added in main/bills",
         ),
     ],
 )

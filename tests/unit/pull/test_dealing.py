@@ -68,7 +68,12 @@ def enumerator(
 
 
 @pytest.mark.parametrize(
-    ("count", "says"), [(0, "unknown which of the splits were"), (2, "unknown which of 2 splits")]
+    ("count", "says"),
+    [
+        (0, "what was read already of the splits. Nothing"),
+        (1, "what was read already of 1 split. Nothing"),
+        (2, "what was read already of 2 splits. Nothing"),
+    ],
 )
 def test_splits_in_doubt_are_not_given_out_unless_records_may_repeat(count: int, says: str) -> None:
     state = PullState(pending=lists(count), is_listed=True, is_doubtful=True)

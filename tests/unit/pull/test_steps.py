@@ -218,7 +218,7 @@ def test_a_split_that_comes_back_read_is_not_read_again(*, keeps_finished: bool)
 def test_a_doubt_before_anything_is_listed_has_no_number() -> None:
     (problem,) = Step(state=PullState(is_doubtful=True)).enumerator.problems().values()
 
-    assert "it is unknown which of the splits were read already. They are not" in str(problem)
+    assert "it is unknown what was read already of the splits. Nothing" in str(problem)
 
 
 def test_what_may_have_been_read_is_not_given_out_without_consent() -> None:
@@ -228,7 +228,9 @@ def test_what_may_have_been_read_is_not_given_out_without_consent() -> None:
     step.enumerator.handle_split_requests({0: 1}, None)
     assert step.owners == {}
     (problem,) = step.enumerator.problems().values()
-    assert "it is unknown which of 2 splits were read already. They are not read" in str(problem)
+    assert "it is unknown what was read already of 2 splits. Nothing of that is read" in str(
+        problem
+    )
 
     step.enumerator.handle_source_change(NumberLists(may_repeat=True))
     assert step.owners == {"list-0": 0}

@@ -37,7 +37,9 @@ def test_the_host_that_is_back_reads_on_and_the_splits_of_the_other_wait() -> No
 
         assert all(drivers.of["0"].position(s) == story.broker.ends[s] for s in held(drivers, "0"))
         assert roles(story) == {"0": "Member", "1": "Member"}
-        assert "Its 4 splits wait until its application runs again" in degraded(story)["message"]
+        assert (
+            "Its 4 splits must wait until its application runs again" in degraded(story)["message"]
+        )
         drivers.absent.clear()
         await drivers.rest("0", "1")
         drivers.check_each_once()

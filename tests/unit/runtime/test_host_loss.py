@@ -35,7 +35,7 @@ def test_by_default_the_splits_wait_and_a_condition_says_so() -> None:
         assert len(drivers.of["0"].host.durable.owners) == 4
         assert degraded(story)["reason"] == "HostLost"
         assert degraded(story)["message"].startswith(
-            "Host 1 has not reported for 120 s. Its 4 splits wait until its application runs again"
+            "Host 1 has not reported for 120 s. Its 4 splits must wait until its application runs"
         )
         drivers.absent.clear()
         await story.until(

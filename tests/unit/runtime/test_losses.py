@@ -30,7 +30,7 @@ def test_offsets_that_a_driver_has_skipped_are_a_data_loss() -> None:
 
         assert condition(story, "DataLoss")["reason"] == "OffsetsSkipped"
         assert condition(story, "DataLoss")["message"].startswith(
-            "12 offsets were deleted before they were read"
+            "12 offsets deleted before being read"
         )
 
     played(play)

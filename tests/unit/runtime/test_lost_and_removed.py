@@ -89,7 +89,7 @@ def test_a_lost_host_that_leaves_is_waited_for_unless_the_user_wants_more() -> N
 
         assert roles(story)["2"] == "Leaving"
         message = degraded(story)["message"]
-        assert "Host 2 has not reported for 120 s. Its 2 splits wait until" in message
+        assert "Host 2 has not reported for 120 s. Its 2 splits must wait until" in message
 
     played(play)
 

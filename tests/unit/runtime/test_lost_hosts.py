@@ -93,8 +93,8 @@ async def silent(policy: HostLossPolicy = REASSIGN, *, seconds: int = 60) -> Sce
 @pytest.mark.parametrize(
     ("policy", "expected", "words"),
     [
-        (WAIT, SILENT, "Its 2 splits wait until its application runs again"),
-        (REASSIGN, GIVEN_UP, "Its 2 splits go to the other hosts when a drain attempt"),
+        (WAIT, SILENT, "Its 2 splits must wait until its application runs again"),
+        (REASSIGN, GIVEN_UP, "Its 2 splits will go to the other hosts when a drain attempt"),
         (TWICE, replace(GIVEN_UP, accepts_duplicates=True), "The other hosts read its splits"),
     ],
 )
@@ -151,7 +151,7 @@ def test_where_a_host_was_that_was_not_heard_since_a_loss_only_a_drain_attempt_t
         await scene.only("0", 60)
         (given_up,) = scene.events(second=EXPECTED, lineage=2)
         assert isinstance(given_up, HostGivenUp)
-        assert "splits go to the other hosts when a drain attempt" in scene.told[0]
+        assert "splits will go to the other hosts when a drain attempt" in scene.told[0]
         assert scene.events(second=draining, lineage=2) == [HostSilent("1", 0)]
 
     virtual_time.run(play())
@@ -217,7 +217,7 @@ def test_without_a_successor_the_splits_wait() -> None:
         scene = await silent()
         lost = HostState(phase=HostPhase.LOST, incarnation=3)
         assert scene.events(first=lost) == [SILENT]
-        assert "Its 2 splits wait, because no other host reports" in scene.told[0]
+        assert "Its 2 splits must wait, because no other host reports" in scene.told[0]
 
     virtual_time.run(play())
 
@@ -266,7 +266,7 @@ def test_a_host_behind_the_gate_can_take_over_from_one_that_was_never_heard() ->
         assert scene.events(first=behind, second=EXPECTED, lineage=2) == [
             replace(GIVEN_UP, incarnation=0)
         ]
-        assert "splits go to the other hosts" in scene.told[0]
+        assert "splits will go to the other hosts" in scene.told[0]
 
     virtual_time.run(play())
 

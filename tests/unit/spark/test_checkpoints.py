@@ -66,7 +66,10 @@ def test_an_older_checkpoint_reports_the_records_that_are_delivered_again() -> N
 
     assert problem is not None
     assert problem.reason == "CheckpointOlder"
-    assert "2 splits go back by 210 offsets, e.g. main/orders/0 from 500 to 300" in problem.message
+    assert (
+        "2 splits will go back by 210 offsets, e.g. main/orders/0 from 500 to 300"
+        in problem.message
+    )
 
 
 def test_a_recreated_topic_is_not_an_older_checkpoint() -> None:
@@ -93,7 +96,7 @@ def test_an_older_checkpoint_of_other_splits_is_named_by_its_epoch() -> None:
             "incarnation 3 of this query delivered: its epoch is 3, and that query had epoch 5"
             in (problem.message)
         )
-        assert "continues with the 1 splits that the checkpoint holds" in problem.message
+        assert "continues with the 1 split that the checkpoint holds" in problem.message
     assert checkpoint_problem(replace(older, epoch=5), REPORTED) is None
 
 
@@ -208,8 +211,8 @@ def test_beside_an_accepted_cut_an_older_checkpoint_is_reported(
     )
 
     # Up to 480 the checkpoint knows what was read.
-    assert "1 splits go back by 20 offsets, e.g. main/orders/0 from 500 to 480" in of_the_split
-    assert "1 splits go back by 10 offsets, e.g. main/orders/1 from 70 to 60" in of_another
+    assert "1 split will go back by 20 offsets, e.g. main/orders/0 from 500 to 480" in of_the_split
+    assert "1 split will go back by 10 offsets, e.g. main/orders/1 from 70 to 60" in of_another
 
 
 def test_a_split_that_starts_again_has_no_former_positions() -> None:

@@ -257,9 +257,7 @@ def test_positions_of_a_topic_that_is_not_subscribed_any_more_are_dropped_in_wor
     )
     query.close()
 
-    warning = (
-        "1 splits that were read are not subscribed any more: c/u/0. Their positions are dropped"
-    )
+    warning = "1 split not subscribed any more after being read: c/u/0. Positions are dropped"
     assert capsys.readouterr().out.count(warning) == 1
 
 

@@ -89,7 +89,7 @@ def test_what_was_guessed_before_the_report_is_not_waited_for_once_all_is_known(
 
 
 def test_a_split_that_is_never_assigned_is_named() -> None:
-    with pytest.raises(ChannelError, match=r"1 splits, such as c/u/0, were there when"):
+    with pytest.raises(ChannelError, match=r"1 split, such as c/u/0, there when"):
         wait(expecting(assignment(A, C), timeout=0.0), Epochs(assignment(A)))
 
 

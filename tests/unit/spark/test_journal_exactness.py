@@ -169,7 +169,7 @@ def test_a_connector_without_a_mistake_is_sealed(journal: FolderJournal) -> None
         ),
         (
             Half(shelf(), of=lambda _: pa.record_batch({"n": []})),
-            "returned 0 rows for 1 records: return one row per",
+            "returned 0 rows for 1 record: return one row per",
         ),
     ],
 )

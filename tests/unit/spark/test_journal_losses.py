@@ -51,9 +51,7 @@ def test_such_a_split_ends_the_query_of_a_user_who_does_not_accept_losses(make: 
     query.read_all()
     recreate(query, "tape-0")
 
-    with pytest.raises(
-        FatalProblemError, match=r"shelf/tape-0 \(from 4 on\): they were deleted and"
-    ):
+    with pytest.raises(FatalProblemError, match=r"shelf/tape-0 \(from 4 on\): deleted and"):
         query.trigger()
 
 
@@ -65,14 +63,14 @@ def test_a_split_that_is_deleted_before_its_stop_is_told_of(make: Make, *, skips
     query.planner._ends._gone = 0.0
     query.read_all()
     world.thrown = {"tape-0"}
-    what = r"shelf/tape-0 \(4 to 10\): they were deleted before they were read to their end"
+    what = r"shelf/tape-0 \(4 to 10\): deleted before being read to the end"
 
     if not skips:
         with pytest.raises(FatalProblemError, match=what):
             query.trigger_until(lambda: False, "the loss")
         return
     query.trigger_until(lambda: bool(query.problems()), "the loss")
-    assert "tape-0 (4 to 10): they were deleted before they were read" in query.problems()[0]
+    assert "tape-0 (4 to 10): deleted before being read" in query.problems()[0]
     world.lengths["tape-1"] = 6
     query.trigger_until(lambda: ("tape-1", 5) in query.records, "the other tape")
 

@@ -271,9 +271,9 @@ def test_an_idle_query_shows_its_new_number_of_readers_at_once_and_names_those_w
             planned.trigger_until(lambda: planned.last.parallelism == 5, "five readers")
 
         assert planned.planner.reportLatestOffset()["parallelism"] == 5
-        said = [line["event"] for line in lines if "readers have no split" in line["event"]]
+        said = [line["event"] for line in lines if "no split for" in line["event"]]
         assert len(said) == 1
-        assert said[0].startswith("2 of 5 readers have no split, because there are 3:")
+        assert said[0].startswith("no split for 2 of 5 readers, because the source has 3 splits: ")
     finally:
         planned.close()
 

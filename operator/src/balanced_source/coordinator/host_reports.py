@@ -37,6 +37,7 @@ from balanced_source.coordinator.state import (
 )
 from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -100,9 +101,9 @@ class HostReports(Generic[SplitT, StateT]):
         before, context = self.state.hosts[report.host], self._context
         if registration.is_too_late(self.state, report):
             text = (
-                f"host {report.host} has started late and holds {len(report.positions)} splits of"
-                " an earlier life of this source: records that other hosts have read of them"
-                " meanwhile are delivered twice"
+                f"host {report.host} has started late and holds"
+                f" {counted(len(report.positions), 'split')} of an earlier life of this source:"
+                " records that other hosts have read of this meanwhile are delivered twice"
             )
             context.report(Reason.HOST_CAME_LATE, text, warning=True)
         # The new incarnation may have lost its Spark checkpoint. Then these positions are all there

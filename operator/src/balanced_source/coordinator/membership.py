@@ -24,6 +24,7 @@ from balanced_source.documents.report import HostReport
 from balanced_source.documents.storage import in_host_order
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
+from balanced_source.names import counted
 
 Hosts = Mapping[str, HostState]
 
@@ -36,7 +37,7 @@ def check_positive(parallelism: int, hosts: Sequence[str]) -> None:
     """
     if parallelism < 1 or not hosts:
         raise ContractViolationError(
-            f"parallelism {parallelism} with {len(hosts)} hosts: both must be at least 1"
+            f"parallelism {parallelism} with {counted(len(hosts), 'host')}: both must be at least 1"
         )
 
 

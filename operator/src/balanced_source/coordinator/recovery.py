@@ -33,6 +33,7 @@ from balanced_source.coordinator.state import (
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HOST, HostEvent, HostPhase
+from balanced_source.names import split_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,9 +203,9 @@ def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]
             # Reading on with either would deliver the records of the other twice.
             if reports[before].epoch == reports[name].epoch:
                 raise ContractViolationError(
-                    f"split {split_id} is reported by host {before} and by host {name}: one of"
-                    " their Spark checkpoints was restored from an older copy, or is used by two"
-                    " applications"
+                    f"split {split_name(split_id)} is reported by host {before} and by host"
+                    f" {name}: one of their Spark checkpoints was restored from an older copy,"
+                    " or is used by two applications"
                 )
             # The host with the earlier epoch let go when it registered; its checkpoint cannot know
             # that.

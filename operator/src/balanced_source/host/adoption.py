@@ -10,6 +10,7 @@ from balanced_source.documents.journal import JournalPoint
 from balanced_source.documents.storage import in_host_order
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
+from balanced_source.names import split_name
 
 
 def adopt(offset: StreamOffset, assignment: Assignment, *, host: str) -> StreamOffset:
@@ -148,7 +149,7 @@ def _start(offset: StreamOffset, assignment: Assignment, split_id: SplitId) -> P
     if not known:
         # A guess would lose or repeat records.
         raise ContractViolationError(
-            f"epoch {assignment.epoch} assigns split {split_id} without a position"
+            f"epoch {assignment.epoch} assigns split {split_name(split_id)} without a position"
         )
     # Of the same split the newer position counts: it has one reader at a time, so positions only
     # grow.

@@ -17,6 +17,7 @@ from typing import Final, Protocol, Self, TypeAlias, assert_never
 from balanced_source.api import Position, SplitId
 from balanced_source.documents.journal import JournalRecord, RecordKey
 from balanced_source.errors import ContractViolationError, JournalError
+from balanced_source.names import split_name
 
 MAX_STEPS: Final = 16
 """Steps of one attempt: a store that loses every answer must not keep a task forever."""
@@ -278,8 +279,8 @@ def folded(
             if split_id in after or record.starts.get(split_id) != starts.get(split_id):
                 raise ContractViolationError(
                     f"micro-batch {record.key.number} of reader {record.key.reader} does not"
-                    f" continue split {split_id} at {starts.get(split_id)!r}: was the journal of"
-                    " another query used?"
+                    f" continue split {split_name(split_id)} at {starts.get(split_id)!r}: was the"
+                    " journal of another query used?"
                 )
             after[split_id] = end
     return {**starts, **after}

@@ -23,6 +23,7 @@ from balanced_source.documents.journal import (
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import ContractViolationError
 from balanced_source.host.journal import folded
+from balanced_source.names import split_name
 
 STEP: Final = 600_000
 """Milliseconds after which it is noted again that a split has nothing more: each note is stored."""
@@ -64,8 +65,8 @@ class Share:
             # Emitting the sealed range of another start would repeat or skip records.
             raise ContractViolationError(
                 f"the journal says that micro-batch {self.key.number} of reader {self.key.reader}"
-                f" begins split {split_id} at {record.starts.get(split_id)!r}, but the query at"
-                f" {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
+                f" begins split {split_name(split_id)} at {record.starts.get(split_id)!r}, but the"
+                f" query at {self.starts.get(split_id)!r}: two queries use one Spark checkpoint"
             )
 
     def quiet(self, splits: Iterable[SourceSplit]) -> dict[SplitId, int]:

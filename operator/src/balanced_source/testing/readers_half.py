@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from balanced_source.api import STOP, InputStatus, Json, Position, SplitId
+from balanced_source.names import counted
 from balanced_source.reader import SplitOutputs, kept
 from balanced_source.testing.planner_hooks import PlannerHooksContract
 from balanced_source.testing.source_reader import DEADLINE, Context
@@ -117,7 +118,9 @@ class ReadersHalfContract(PlannerHooksContract):
             lost = [
                 mark.records for mark in marks if mark.position is None and mark.records < total
             ]
-            assert not lost, f"after {lost} of {total} records, snapshot_state has no {split_id}"
+            assert not lost, (
+                f"after {lost} of {counted(total, 'record')}, snapshot_state has no {split_id}"
+            )
 
             marks = [*self._begin(split_id), *_known(marks)]
             assert all(type(mark.position) is int for mark in marks), marks
@@ -170,7 +173,8 @@ class ReadersHalfContract(PlannerHooksContract):
                 task = _Task(self, [split_id])
                 task.read(number, reads_on=number == count)
                 assert task.position(split_id) is not None, (
-                    f"{split_id} has ended after {number} records, and has_ending_splits is False"
+                    f"{split_id} has ended after {counted(number, 'record')}, and has_ending_splits"
+                    " is False"
                 )
 
     def test_splits_beside_each_other_are_read_as_one_by_one(self) -> None:
@@ -210,8 +214,8 @@ class ReadersHalfContract(PlannerHooksContract):
             task = _Task(self, [split_id])
             task.read(len(self.rows(split_id)))
             assert task.tip is None, (
-                f"millis_behind of {split_id} is 0 after {task.tip} records, is_catching_up is"
-                " False, and more records come"
+                f"millis_behind of {split_id} is 0 after {counted(task.tip, 'record')},"
+                " is_catching_up is False, and more records come"
             )
 
     def test_a_task_may_end_at_any_time(self) -> None:
@@ -326,7 +330,7 @@ class _Task:
         with self._running() as self._reader:
             self._at = self._snapshot()
             self._note_tip()
-            wait_until(lambda: self._has(count), DEADLINE, f"{count} records")
+            wait_until(lambda: self._has(count), DEADLINE, counted(count, "record"))
             if reads_on:
                 self._read_on()
             self.behind = self._reader.millis_behind()
@@ -395,7 +399,7 @@ class _Task:
     def _poll(self) -> None:
         # As a task does: a reader that has ended is not polled again.
         assert self._status is not InputStatus.END_OF_INPUT, (
-            f"the reader has ended after {self.count} records"
+            f"the reader has ended after {counted(self.count, 'record')}"
         )
         before = self.count
         self._status = self._reader.poll_next(self._output)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from balanced_source.api import Measure, SwitchPosition
 from balanced_source.connectors.files import File
 from balanced_source.errors import BalancedSourceError, TransientDiscoveryError, text_of
-from balanced_source.names import shown
+from balanced_source.names import counted, shown
 from balanced_source_adapters.files.file_store import FileStore
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -177,7 +177,9 @@ def _offsets(file: pq.ParquetFile, names: tuple[str, str, str]) -> SwitchPositio
         for name in names:
             # A record of no known partition could be in the next part as well.
             if missing := rows.column(name).null_count:
-                raise ValueError(f"column {shown(name)} has no value in {missing} records")
+                raise ValueError(
+                    f"column {shown(name)} has no value in {counted(missing, 'record')}"
+                )
         furthest = rows.group_by([topic, partition]).aggregate([(offset, "max")])
         found = {
             (str(row[topic]), int(row[partition])): int(row[f"{offset}_max"]) + 1

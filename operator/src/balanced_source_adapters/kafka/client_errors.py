@@ -13,7 +13,7 @@ from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.titles import at_servers, titled
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError, TransientDiscoveryError
-from balanced_source.names import first_of, split_name
+from balanced_source.names import counted, first_of, split_name
 from balanced_source.reasons import Reason
 from balanced_source_adapters.kafka.client_statistics import BrokerStatistics, parse
 from balanced_source_adapters.kafka.config import without_secrets
@@ -266,8 +266,8 @@ def unanswered(
     first = split_name(split_ids[0][1:])
     because = f" ({why})" if why else ""
     return TransientDiscoveryError(
-        f"{titled(cluster, title)}: {len(split_ids)} partitions, e.g. {first}, have no leader"
-        f" that answers{because}: check that all brokers are up; trying again",
+        f"{titled(cluster, title)}: {counted(len(split_ids), 'partition')}, e.g. {first}, without"
+        f" a leader that answers{because}: check that all brokers are up; trying again",
         scope=cluster,
         reason=KafkaReason.NO_LEADER,
         answers=answers,

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import counted
 from balanced_source_operator.bundle import Item, collect
 from balanced_source_operator.bundle.collect import TAIL
 from balanced_source_operator.cli.errors import in_sentences
@@ -60,7 +61,7 @@ async def _write(file: Path, name: str, namespace: str, context: str, now: str) 
         items = collect(api, namespace or default, name)
         note = _NOTE.format(name=name, namespace=namespace or default, time=now, tail=TAIL)
         found, missing = await _fill(file, items, note)
-    typer.echo(f"report: {file} ({found} files, {missing} could not be read)")
+    typer.echo(f"report: {file} ({counted(found, 'file')}, {missing} could not be read)")
 
 
 async def _fill(file: Path, items: AsyncIterator[Item], note: str) -> tuple[int, int]:

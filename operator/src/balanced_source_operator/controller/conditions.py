@@ -13,7 +13,7 @@ from balanced_source.coordinator import CoordinatorState, HostRole
 from balanced_source.coordinator.phase import acknowledged_epoch, source_phase
 from balanced_source.documents.report import count_of, seconds_behind
 from balanced_source.lifecycles import SOURCE, SourcePhase
-from balanced_source.names import first_of
+from balanced_source.names import counted, first_of
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.autoscaling.settings import autoscaling_status
@@ -353,9 +353,8 @@ def _running(
 
 
 def _reading(facts: Facts, state: CoordinatorState[Any]) -> str:
-    count, splits = state.parallelism, len(state.owners)
-    readers = "1 reader reads" if count == 1 else f"{count} readers read"
-    newest = f"{readers} {splits} split{'' if splits == 1 else 's'}"
+    count, splits = state.parallelism, counted(len(state.owners), "split")
+    newest = f"{counted(count, 'reader')} read{'s' if count == 1 else ''} {splits}"
     if (adopted := adopted_epoch(facts, state)) < state.epoch:
         return f"epoch {adopted} is read; then {newest} in epoch {state.epoch}"
     return f"{newest} in epoch {state.epoch}"

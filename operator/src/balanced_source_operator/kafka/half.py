@@ -18,6 +18,7 @@ from balanced_source.connectors.kafka import (
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import ContractViolationError, InvalidSpecError
+from balanced_source.names import counted
 from balanced_source_operator.contract.half import (
     NO_LOSSES,
     Common,
@@ -121,11 +122,11 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
         if not skipped:
             return _uncounted(uncounted) if uncounted else NO_LOSSES
         message = (
-            f"{skipped} offsets were deleted before they were read, and skipped (onDataLoss:"
+            f"{counted(skipped, 'offset')} deleted before being read, and skipped (onDataLoss:"
             " Continue)"
         )
         more = (
-            f". Whether {uncounted} more were skipped is unknown until their brokers answer"
+            f". Whether {uncounted} more had to be skipped is unknown until the brokers answer"
             if uncounted
             else ""
         )
@@ -145,8 +146,8 @@ class KafkaOperatorHalf(OperatorHalf[KafkaSpec]):
 def _uncounted(offsets: int) -> Losses:
     """Return what is known while it is unknown whether anything was skipped."""
     message = (
-        f"{offsets} offsets are not checked yet: whether some of them were deleted before they were"
-        " read, and skipped (onDataLoss: Continue), is unknown until their brokers answer"
+        f"{counted(offsets, 'offset')} not checked yet: what was deleted before being read, and"
+        " skipped (onDataLoss: Continue), is unknown until the brokers answer"
     )
     doubt = Problem(reason=KafkaReason.OFFSETS_UNCOUNTED, message=message)
     return Losses(records=None, doubts=(doubt,))

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from balanced_source.documents.environment import DriverEnvironment
 from balanced_source.errors import InvalidSpecError
+from balanced_source.names import counted
 from balanced_source_operator.controller.translate import reader_options
 from balanced_source_operator.laptop.changes import pending_changes
 from balanced_source_operator.laptop.driver import LaptopDriver, QueryProgress, check_prerequisites
@@ -196,7 +197,7 @@ def _last_batch(progress: QueryProgress) -> str:
     return (
         "before the first micro-batch"
         if progress.batch is None
-        else f"after batch {progress.batch} ({progress.rows} rows in this run)"
+        else f"after batch {progress.batch} ({counted(progress.rows, 'row')} in this run)"
     )
 
 

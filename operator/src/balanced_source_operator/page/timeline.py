@@ -8,7 +8,7 @@ from typing import Final
 
 from balanced_source.api import SplitId
 from balanced_source.documents.assignment import Assignment
-from balanced_source.names import capitalised, split_name
+from balanced_source.names import capitalised, counted, split_name
 from balanced_source_operator.views.model import OwnerChange, changes, first_moves
 
 ENTRIES: Final = 50
@@ -152,7 +152,9 @@ def _reasons(before: Assignment, now: Assignment) -> list[str]:
     if now.lineage != before.lineage:
         reasons.append("the enumerator's state was rebuilt")
     if now.parallelism != before.parallelism:
-        reasons.append(f"rescaled from {before.parallelism} to {now.parallelism} readers")
+        reasons.append(
+            f"rescaled from {before.parallelism} to {counted(now.parallelism, 'reader')}"
+        )
     if _members(now) != _members(before):
         reasons.append("hosts joined or left")
     elif now.incarnations != before.incarnations:
@@ -166,7 +168,7 @@ def _members(assignment: Assignment) -> frozenset[str]:
 
 def _split_reasons(difference: _OwnerChanges) -> list[str]:
     return [
-        f"{found.total()} {'split' if found.total() == 1 else 'splits'} {verb}{_places(found)}"
+        f"{counted(found.total(), 'split')} {verb}{_places(found)}"
         for found, verb in (
             (difference.added, "added"),
             (difference.removed, "removed, finished or revoked"),

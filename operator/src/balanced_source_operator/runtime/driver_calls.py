@@ -20,6 +20,7 @@ from balanced_source.errors import (
     TransientDiscoveryError,
     in_short,
 )
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 PATIENCE: Final = 120.0
@@ -97,9 +98,10 @@ class CallsThroughDriver:
             return None
         scopes = ", ".join(sorted({str(getattr(asked.call, "scope", "")) for asked in late}))
         message = (
-            f"No driver has answered {len(late)} calls about {scopes} within {PATIENCE:.0f} s, and"
-            " only a driver can list these splits. It may still be at it, which its log says;"
-            " otherwise check that its image is as new as the operator's"
+            f"No driver has answered {counted(len(late), 'call')} about {scopes} within"
+            f" {PATIENCE:.0f} s, and only a driver can list these splits. It may still"
+            " be at it, which its log says; otherwise check that its image is as new as the"
+            " operator's"
         )
         return Problem(reason=Reason.DISCOVERY_FAILED, message=message)
 

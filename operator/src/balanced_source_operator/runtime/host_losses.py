@@ -15,6 +15,7 @@ from balanced_source.coordinator import (
     HostState,
     SourceCoordinator,
 )
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.application_facts import (
     ApplicationState,
@@ -254,7 +255,7 @@ def _problem(
 def _who_reads(
     state: CoordinatorState[Any], name: str, role: HostRole, policy: HostLossPolicy
 ) -> str:
-    splits = f"Its {sum(1 for _ in _held(state, name))} splits"
+    splits = counted(sum(1 for _ in _held(state, name)), "split")
     if state.hosts[name].phase is HostPhase.EXPECTED and role is not HostRole.DRAINING:
         # No one knows how many: its Spark checkpoint alone says what it holds.
         return (
@@ -266,14 +267,19 @@ def _who_reads(
             return "The other hosts read its splits"
         case HostRole.DRAINING:
             return (
-                f"{splits} go to the other hosts when a drain attempt has settled what it"
+                f"Its {splits} will go to the other hosts when a drain attempt has settled what it"
                 " delivered. If the attempt does not start, see its SparkApplication and the pod"
                 " of its driver"
             )
         case HostRole.MEMBER | HostRole.LEAVING if policy.type is HostLoss.REASSIGN:
-            return f"{splits} wait, because no other host reports that could take them over"
+            return (
+                f"Its {splits} must wait, because no other host reports that could take them over"
+            )
         case _:
-            return f"{splits} wait until its application runs again: see the pod of its driver"
+            return (
+                f"Its {splits} must wait until its application runs again: see the pod of its"
+                " driver"
+            )
 
 
 def _held(state: CoordinatorState[Any], name: str) -> Iterator[Any]:

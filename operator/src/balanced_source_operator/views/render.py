@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from balanced_source.api import SplitId
-from balanced_source.names import split_name
+from balanced_source.names import counted, split_name
 from balanced_source_operator.views.model import (
     OwnerChange,
     SourceView,
@@ -149,7 +149,7 @@ def _moves_text(moves: Sequence[OwnerChange]) -> str:
 
     shown = (f"{split_name(m.split)} {side(m.before)} → {side(m.after)}" for m in moves[:SHOWN])
     more = f" … {len(moves) - SHOWN} more" if len(moves) > SHOWN else ""
-    return f"{len(moves)} splits: {', '.join(shown)}{more}"
+    return f"{counted(len(moves), 'split')}: {', '.join(shown)}{more}"
 
 
 def as_json(view: SourceView, before: SourceView | None = None) -> dict[str, Any]:

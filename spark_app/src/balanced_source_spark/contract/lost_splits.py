@@ -52,17 +52,17 @@ class LostSplits:
         held = {s: position or 0 for s, position in base.positions.items()}
         self._tell(
             "recreated",
-            "they were deleted and created again. What was not read before that is gone",
+            "deleted and created again. What was not read before that is gone",
             {s: f"from {held[s]} on" for s in sorted(seen.recreated)},
         )
         self._tell(
             "cut",
-            "they were cut before the position that was read. Other records may be there now",
+            "cut before the position that was read. Other records may be there now",
             {s: f"{cut} to {held[s]}" for s, cut in sorted(seen.cuts.items())},
         )
         self._tell(
             "deleted",
-            "they were deleted before they were read to their end",
+            "deleted before being read to the end",
             {s: f"{held[s]} to {stop}" for s, stop in sorted(seen.deleted.items())},
         )
         self._check_problems()

@@ -20,6 +20,7 @@ from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.errors import TransientDiscoveryError, text_of
 from balanced_source.host import SplitRange
 from balanced_source.host.ends import Look, Mark, SplitEnd
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 from balanced_source_adapters.files.file_store import FileStore
 from balanced_source_adapters.files.stores import store_of
@@ -114,9 +115,9 @@ class FilesHooks(PlannerHooks):
             Problem(
                 reason=Reason.SPLITS_LOST,
                 message=(
-                    f"{len(lost)} blocks of files cannot be read, such as one of {path}: it"
-                    f" {self._bad[lost[0]]} after it was listed. Restore the file, or set onLoss to"
-                    " Skip to continue without it"
+                    f"{counted(len(lost), 'block')} of files cannot be read, such as one of"
+                    f" {path}: it {self._bad[lost[0]]} after it was listed. Restore the file,"
+                    " or set onLoss to Skip to continue without it"
                 ),
                 is_fatal=True,
             ),

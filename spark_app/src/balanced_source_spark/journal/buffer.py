@@ -12,6 +12,7 @@ from typing import IO, Any, Final, Generic, TypeVar
 import pyarrow as pa
 
 from balanced_source.errors import ContractViolationError
+from balanced_source.names import counted
 from balanced_source.reader import kept
 from balanced_source_spark.contract.row_columns import Columns, RowColumns, Schema
 
@@ -119,9 +120,9 @@ class Buffer(Generic[T]):
             )
         if batch.num_rows != len(self._records):
             raise ContractViolationError(
-                f"rows of the connector's Spark half returned {batch.num_rows} rows for"
-                f" {len(self._records)} records: return one row per record. Leave out a record, or"
-                " split it up, in the reader"
+                f"rows of the connector's Spark half returned {counted(batch.num_rows, 'row')}"
+                f" for {counted(len(self._records), 'record')}: return one row per record."
+                " Leave out a record, or split it up, in the reader"
             )
         self._columns.check(batch)
         return batch

@@ -21,6 +21,7 @@ from balanced_source.api import (
 from balanced_source.documents.journal import FetchLimits, JournalRecord
 from balanced_source.errors import ContractViolationError, JournalError
 from balanced_source.host.journaling import Share
+from balanced_source.names import counted, split_name
 from balanced_source.reader import SplitOutputs
 from balanced_source_adapters.mistakes import package_of
 from balanced_source_spark.contract.half import Query
@@ -460,24 +461,23 @@ def _check_count(reading: Reading, record: JournalRecord) -> None:
 
 def _difference(reading: Reading, record: JournalRecord) -> str:
     return (
-        f"micro-batch {record.key.number} of reader {record.key.reader} has {record.records} "
-        f"records, and {reading.buffer.count} when it is read again"
+        f"micro-batch {record.key.number} of reader {record.key.reader} has"
+        f" {counted(record.records, 'record')}, and {reading.buffer.count} when it is read again"
     )
 
 
 def _loss(reading: Reading, record: JournalRecord) -> str:
     """A reader does not say which records are missing, so all ranges of the task are named."""
     ranges = [
-        f"{'/'.join(map(str, s))}: {record.starts[s]} to {end}"
-        for s, end in sorted(record.ends.items())
+        f"{split_name(s)}: {record.starts[s]} to {end}" for s, end in sorted(record.ends.items())
     ]
     shown = ", ".join(ranges[:NAMED]) + (
         f", and {len(ranges) - NAMED} more" if len(ranges) > NAMED else ""
     )
     return (
-        f"{record.records - reading.buffer.count} of {record.records} records of micro-batch"
-        f" {record.key.number} are gone at the source since reader {record.key.reader} sealed them,"
-        f" and are skipped. They are among {shown}"
+        f"{record.records - reading.buffer.count} of {counted(record.records, 'record')} of"
+        f" micro-batch {record.key.number} went missing at the source since reader"
+        f" {record.key.reader} sealed it, and had to be skipped. What is gone is among {shown}"
     )
 
 

@@ -17,6 +17,7 @@ from confluent_kafka import KafkaError, Message, TopicPartition
 
 from balanced_source.connectors.kafka import KafkaSplitId
 from balanced_source.host import SplitRange
+from balanced_source.names import counted
 from balanced_source_spark.kafka.chunk import Chunk, Run
 from balanced_source_spark.kafka.columns import collector_paused, record_batch
 from balanced_source_spark.kafka.consumers import TaskConsumer, borrowed_consumer
@@ -192,8 +193,8 @@ class _RangesInProgress:
         why = f": {self._last_error.str()}" if self._last_error is not None else ""
         return (
             f"{self._settings.where}: nothing arrived for {self._settings.stall:.0f} s;"
-            f" waiting for {len(self._ends)} ranges, e.g. topic {key[0]}, partition {key[1]},"
-            f" {self._next[key]} to {end}{why}"
+            f" waiting for {counted(len(self._ends), 'range')}, e.g. topic {key[0]},"
+            f" partition {key[1]}, {self._next[key]} to {end}{why}"
         )
 
 

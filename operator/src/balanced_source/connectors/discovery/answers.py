@@ -9,6 +9,7 @@ from balanced_source.api.split_checks import WrongAnswer
 from balanced_source.connectors.answers import faults_of_ids, in_words, refused
 from balanced_source.connectors.discovery.values import Discovered, Initialize, SplitT, some
 from balanced_source.errors import TransientDiscoveryError
+from balanced_source.names import counted
 
 
 def checked_discovery(
@@ -53,8 +54,8 @@ def not_started(
     if not missing:
         return None
     return TransientDiscoveryError(
-        f"{call.scope}: {len(missing)} splits are listed, and it is not known where they begin:"
-        f" {some(sorted(missing))}. They are looked for again; if they exist, the connector leaves"
-        f" them out of its answer to {type(call).__name__}",
+        f"{call.scope}: {counted(len(missing), 'split')} listed, and the beginning is not known:"
+        f" {some(sorted(missing))}. Discovery looks again; what exists then is missing in the"
+        f" connector's answer to {type(call).__name__}",
         scope=call.scope,
     )

@@ -90,7 +90,7 @@ class SplitDiscovery(ABC, Generic[SplitT]):
         """
         cut = [split for split in splits if rest_of(split) is not None]
         what = "deleted and created again" if exists else "deleted"
-        text = f"{what} before they were read to their end, as far as reports tell"
+        text = f"{what} before being read to the end, as far as reports tell"
         return [f"{some_rests(cut)}: {text}"] if cut else []
 
     def begun_late(self, splits: Collection[SplitT]) -> list[str]:

@@ -38,6 +38,7 @@ from balanced_source.connectors.discovery.values import (
     some,
 )
 from balanced_source.lifecycles import SPLIT, SplitEvent, SplitPhase
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 CONFIRMATIONS: Final = 2
@@ -185,7 +186,8 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
         else:
             self.context.forget_splits(splits)
         names = sorted(splits)
-        text = f"{len(names)} splits of reader {subtask_id} are not subscribed: {some(names)}"
+        count = counted(len(names), "split")
+        text = f"{count} of reader {subtask_id} not subscribed: {some(names)}"
         self.context.report(Reason.SPLITS_DROPPED, text)
 
     def handle_renumbered(self, numbers: Mapping[int, int]) -> None:
@@ -302,7 +304,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             left = {s: e for s, e in self.state.retained.items() if s not in over}
             self.state = replace(self.state, retained=left)
             self.context.forget_splits(over)
-            text = f"positions of {len(over)} removed splits dropped: {some(over)}"
+            text = f"positions of {counted(len(over), 'removed split')} dropped: {some(over)}"
             self.context.report(Reason.RETENTION_ENDED, text)
             self._assign()
         self._keep_scopes(frozenset(self.source.scopes()))
@@ -351,7 +353,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self.transient = replace(self.transient, doubtful=self.transient.doubtful | begun)
             self._remove(
                 begun,
-                "recreated, and read from their beginning as soon as readers let go",
+                "recreated, and read from the beginning as soon as readers let go",
                 forget=True,
             )
         if not lost:
@@ -412,7 +414,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             self.state = state.with_returned(returning)
             self.context.report(
                 Reason.SPLITS_RETURNED,
-                f"{len(returning)} splits continue: {some(sorted(returning))}",
+                f"{counted(len(returning), 'split')} continued: {some(sorted(returning))}",
             )
         if fresh := tuple(sorted(moved - returning - leaving)):
             self._look_up(scope, fresh)
@@ -474,7 +476,7 @@ class DiscoveringSplitEnumerator(PlacingEnumerator[SplitT], Generic[SplitT]):
             },
         )
         self.context.report(
-            Reason.SPLITS_REMOVED, f"{len(gone)} splits {why}: {some(sorted(gone))}"
+            Reason.SPLITS_REMOVED, f"{counted(len(gone), 'split')} {why}: {some(sorted(gone))}"
         )
         if retained:
             self._set_retention_alarm()

@@ -131,8 +131,8 @@ def _given_out_or_waiting(
 def loss(scope: str, splits: Collection[SplitT]) -> RefusedDiscoveryError:
     """Return the problem that deleted splits were not read to their stop."""
     return RefusedDiscoveryError(
-        f"{some_rests(splits)}: deleted before they were read to their end, as far as reports tell."
-        " Restore them, or allow the source to lose records",
+        f"{some_rests(splits)}: deleted before being read to the end, as far as reports tell."
+        " Restore what is gone, or allow the source to lose records",
         scope=scope,
         reason=Reason.SPLITS_LOST,
     )

@@ -21,6 +21,7 @@ from balanced_source.connectors.discovery.values import (
     TransientState,
     rest_of,
 )
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -76,7 +77,7 @@ class PlacingEnumerator(SplitEnumerator[SplitT, DiscoveryState[SplitT]], Generic
         self.context.report(
             Reason.LOADS_DRIFTED,
             f"Imbalance {drift.before:.2f} (busiest reader vs. ideal). "
-            f"Moving {len(drift.moves)} splits reduces it to {drift.after:.2f}.",
+            f"Moving {counted(len(drift.moves), 'split')} reduces it to {drift.after:.2f}.",
         )
         self._give(drift.moves)
 

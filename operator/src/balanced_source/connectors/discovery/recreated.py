@@ -10,6 +10,7 @@ from balanced_source.connectors.discovery.contract import SplitDiscovery
 from balanced_source.connectors.discovery.gone import read_to_end, unread
 from balanced_source.connectors.discovery.values import DiscoveryState, SplitT, some
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -65,11 +66,11 @@ def refusal(
 
     Records of the former ones are lost, and the user has to agree.
     """
-    advice = f"{source.recreation_advice()} to read the new ones"
+    advice = f"{source.recreation_advice()} to read what exists now"
     lost = ". ".join(unread(split_ids, state, context, source, exists=True))
     return RefusedDiscoveryError(
-        f"{len(split_ids)} splits were deleted and recreated, and are not read:"
-        f" {some(sorted(split_ids))}. What was not read of the former ones is lost: {advice}."
+        f"{counted(len(split_ids), 'split')} deleted and recreated, and not read:"
+        f" {some(sorted(split_ids))}. What was not read before that is lost: {advice}."
         f" {lost}",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,

@@ -16,6 +16,7 @@ from balanced_source.connectors.discovery.values import (
     is_read,
     some,
 )
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -153,9 +154,9 @@ def forget_unwanted(context: SplitEnumeratorContext[SplitT], split_ids: Sequence
     context.forget_splits(split_ids)
     if split_ids:
         text = (
-            f"{len(split_ids)} splits that were read are not subscribed any more:"
-            f" {some(sorted(split_ids))}. Their positions are dropped: if they are subscribed"
-            " again, they are read from their beginning"
+            f"{counted(len(split_ids), 'split')} not subscribed any more after being read:"
+            f" {some(sorted(split_ids))}. Positions are dropped: after another subscription,"
+            " reading starts at the beginning"
         )
         context.report(Reason.SPLITS_DROPPED, text, warning=True)
 

@@ -43,7 +43,7 @@ from balanced_source.connectors.pull import (
     PullState,
 )
 from balanced_source.errors import ContractViolationError, InvalidSpecError
-from balanced_source.names import shown
+from balanced_source.names import counted, shown
 
 PAGE: Final = 4096
 """Blocks of one page at most, but those of a whole file at least."""
@@ -410,10 +410,10 @@ def _refusal(found: Taken) -> str:
         return _changed(found.changed)
     if found.late:
         return (
-            f"at least {found.late} files came later than the window for late files allows, or were"
-            " away and are back in part, so they cannot be told from files that were read. Write"
-            " late ones under new names, raise lateWindow before the next time, or set onLoss: Skip"
-            " to continue without them"
+            f"at least {counted(found.late, 'file')} came later than the window for late files"
+            " allows, or went away and came back in part, and cannot be told from files that were"
+            " read. Write late ones under new names, raise lateWindow before the next time, or set"
+            " onLoss: Skip to continue without them"
         )
     return ""
 
@@ -423,37 +423,37 @@ def _older(unread: _Unread) -> str:
     if not unread.count:
         return ""
     return (
-        f"the paths were changed, and {unread.count} files of the new ones, such as"
-        f" {unread.example}, are older than files that were read, so they would be left out. Read"
-        " them by a query of their own, with another state and Spark checkpoint, or set onLoss:"
-        " Skip to continue without them"
+        f"the paths were changed, and {counted(unread.count, 'file')} of the new ones, such as"
+        f" {unread.example}, would be left out: files that were read are newer. Read the older ones"
+        " by a query of their own, with another state and Spark checkpoint, or set onLoss: Skip to"
+        " continue without them"
     )
 
 
 def _changed(paths: Sequence[str]) -> str:
     return (
-        f"{len(paths)} files were changed after they were listed, such as"
+        f"{counted(len(paths), 'file')} changed after being listed, such as"
         f" {', '.join(paths[:SHOWN])}. Write changes under new names, or set onLoss: Skip to"
-        " continue with what was read of the former files"
+        " continue with what was read before the change"
     )
 
 
 def _cut(paths: Sequence[str]) -> str:
     return (
-        f"{len(paths)} files were cut into blocks of another size before, such as"
+        f"{counted(len(paths), 'file')} had blocks of another size before, such as"
         f" {', '.join(paths[:SHOWN])}. Set splitBytes and the format as they were when the query"
-        " first read these files"
+        " first read there"
     )
 
 
 def _changes_left_out(count: int) -> str:
-    return f"{count} files were changed after they were listed; the changes are not read"
+    return f"{counted(count, 'file')} changed after being listed; the changes are not read"
 
 
 def _losses(cursor: Cursor) -> tuple[str, ...]:
     changed = _changes_left_out(cursor.changed)
     late = (
-        f"at least {cursor.late} files came later than the window for late files allows, or were"
-        " away and are back in part, and are not read"
+        f"at least {counted(cursor.late, 'file')} came later than the window for late files allows,"
+        " or went away and came back in part: not read"
     )
     return tuple(text for count, text in ((cursor.changed, changed), (cursor.late, late)) if count)

@@ -21,6 +21,7 @@ from balanced_source.connectors.hybrid.looks import Looks, looks_of
 from balanced_source.connectors.hybrid.state import HybridState
 from balanced_source.connectors.hybrid.values import HybridSplit, PartCall
 from balanced_source.errors import ContractViolationError, text_of
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ class HybridSplitEnumerator(SplitEnumerator[HybridSplit, HybridState]):
         if position.time is not None:
             where = f"behind {position.time} ms since the epoch"
         elif position.offsets:
-            where = f"behind the offsets of {len(position.offsets)} partitions"
+            where = f"behind the offsets of {counted(len(position.offsets), 'partition')}"
         text = f"Part {former} is read to its end. Reading continues with part {self.name}, {where}"
         self.context.report(Reason.PART_SWITCHED, text)
 

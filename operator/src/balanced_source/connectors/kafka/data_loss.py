@@ -12,7 +12,7 @@ from balanced_source.api import Problem, SplitId
 from balanced_source.connectors.kafka.reasons import KafkaReason
 from balanced_source.connectors.kafka.split import KafkaSplitId
 from balanced_source.connectors.kafka.titles import titled
-from balanced_source.names import first_of
+from balanced_source.names import counted, first_of
 
 SKIPPED_OFFSETS: Final = "skippedOffsets"
 """Number of a driver: offsets that were deleted before they were read, and skipped."""
@@ -120,7 +120,7 @@ def listed(gaps: list[Gap], further: int = 0) -> str:
         return "none that is known"
     more = len(real) + further - LISTED
     return "; ".join(map(str, real[:LISTED])) + (
-        f"; and {more} more partitions" if more > 0 else ""
+        f"; and {counted(more, 'more partition')}" if more > 0 else ""
     )
 
 

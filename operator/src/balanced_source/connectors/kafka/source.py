@@ -52,7 +52,7 @@ from balanced_source.connectors.kafka.stops import other_end
 from balanced_source.connectors.kafka.subscriber import KafkaSubscriber
 from balanced_source.connectors.kafka.titles import titled
 from balanced_source.errors import ContractViolationError, InvalidSpecError
-from balanced_source.names import shown
+from balanced_source.names import counted, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class KafkaSource(
             topic_unread(*self._in_words(place), found, exists=exists)
             for place, found in gaps.items()
         ]
-        return _first(texts, "more topics were deleted with records that may not have been read")
+        return _first(texts, "may have had unread records when deleted")
 
     def begun_late(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         begins = {split: self._first_unread(split) for split in splits}
@@ -200,7 +200,7 @@ class KafkaSource(
             )
             for place, found in gaps.items()
         ]
-        return _first(texts, "more topics did not begin at offset 0 when they were found")
+        return _first(texts, "did not begin at offset 0 when found")
 
     def _first_unread(self, split: KafkaPartitionSplit) -> int:
         """Return where a partition that is found late begins if retention took nothing."""
@@ -236,7 +236,7 @@ class KafkaSource(
             records_behind_history(*self._in_words(place), found) for place, found in gaps.items()
         ]
         texts += self._behind_time(history, [split for split, _ in behind])
-        return _first(texts, "more topics do not begin where the history ends")
+        return _first(texts, "did not begin where the history ends")
 
     def _beside_commits(self, splits: Collection[KafkaPartitionSplit]) -> list[str]:
         commits = [(s, s.void_commit) for s in splits if s.void_commit is not None]
@@ -255,7 +255,7 @@ class KafkaSource(
             commits_ahead(*self._in_words(place), found)
             for place, found in sorted(ahead.items(), key=lambda item: item[0][:2])
         ]
-        return _first(texts, "more topics do not hold the committed offsets")
+        return _first(texts, "did not hold the committed offsets")
 
     def _behind_time(
         self, history: AfterHistory, splits: Sequence[KafkaPartitionSplit]
@@ -359,9 +359,10 @@ class KafkaSource(
         return next((cluster for cluster in self.clusters if cluster.name == name), None)
 
 
-def _first(texts: list[str], more: str) -> list[str]:
+def _first(texts: list[str], what: str) -> list[str]:
     """The first sentences, and one that says how many topics are left out."""
-    rest = [f"{len(texts) - LISTED} {more}"] if len(texts) > LISTED else []
+    more = len(texts) - LISTED
+    rest = [f"{counted(more, 'more topic')} {what}"] if more > 0 else []
     return texts[:LISTED] + rest
 
 

@@ -27,6 +27,7 @@ from balanced_source.connectors.kinesis.later import begun_later
 from balanced_source.connectors.kinesis.lineage import Lineage
 from balanced_source.connectors.kinesis.split import ShardSplit
 from balanced_source.errors import ContractViolationError, RefusedDiscoveryError
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -238,8 +239,8 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
         self.context.forget_splits(gone)
         self.context.report(
             Reason.SPLITS_REMOVED,
-            f"{len(gone)} shards of an older state were read since, as the Spark checkpoints tell:"
-            f" {some(sorted(gone))}",
+            f"{counted(len(gone), 'shard')} of an older state had been read since, as the Spark"
+            f" checkpoints tell: {some(sorted(gone))}",
         )
 
     def _lost(self, scope: str, result: DiscoveredShards) -> frozenset[SplitId]:
@@ -283,10 +284,11 @@ class ShardEnumerator(DiscoveringSplitEnumerator[ShardSplit]):
 
 def _recreated(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
     return RefusedDiscoveryError(
-        f"stream {scope} was deleted and recreated, and is not read: {len(shards)} shards of the"
-        f" former stream were held, {some([(s[1],) for s in sorted(shards)])}. What was not read of"
-        " them is lost. If another region, endpoint or account is set than before, restore it;"
-        " otherwise set onDataLoss to Continue to read the new stream",
+        f"stream {scope} was deleted and recreated, and is not read: readers held"
+        f" {counted(len(shards), 'shard')} of the former stream,"
+        f" {some([(s[1],) for s in sorted(shards)])}. What was not read of it is"
+        " lost. If another region, endpoint or account is set than before, restore it; otherwise"
+        " set onDataLoss to Continue to read the new stream",
         scope=scope,
         reason=Reason.SPLITS_RECREATED,
         is_fatal=True,
@@ -323,9 +325,9 @@ def _awaited(error: Exception) -> Exception:
 def _expired(scope: str, shards: Collection[SplitId]) -> RefusedDiscoveryError:
     names = some([(s[1],) for s in sorted(shards)])
     return RefusedDiscoveryError(
-        f"stream {scope} does not retain {len(shards)} shards any more that were not read to their"
-        f" end: {names}. Their unread records are lost, and their children are not read. Set"
-        " onDataLoss to Continue to read the children",
+        f"stream {scope} does not retain the unread rest of {counted(len(shards), 'shard')} any"
+        f" more: {names}. These records are lost, and the children are not read. Set onDataLoss to"
+        " Continue to read the children",
         scope=scope,
         reason=Reason.SPLITS_LOST,
         is_fatal=True,

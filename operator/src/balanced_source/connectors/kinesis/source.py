@@ -34,6 +34,7 @@ from balanced_source.connectors.kinesis.settings import (
 from balanced_source.connectors.kinesis.split import ShardSplit, split_of
 from balanced_source.connectors.kinesis.start import TRIM_HORIZON, Start, StartAt
 from balanced_source.errors import RefusedDiscoveryError
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 
@@ -179,11 +180,11 @@ class KinesisSource(
         what = (
             "was deleted and created again"
             if exists
-            else "does not retain them any more, or was deleted"
+            else "does not retain the rest any more, or was deleted"
         )
         return [
-            f"stream {stream}: {len(shards)} shards were not read to their end, and the stream"
-            f" {what}: {some([(shard,) for shard in shards])}. Their unread records are lost"
+            f"stream {stream}: {counted(len(shards), 'shard')} not read to the end, and the stream"
+            f" {what}: {some([(shard,) for shard in shards])}. The unread records are lost"
             for stream, shards in names.items()
         ]
 

@@ -22,6 +22,7 @@ from balanced_source.connectors.pull.dealing import dealt, least_loaded
 from balanced_source.connectors.pull.values import ListSplits, PullState, SplitT, Waiting
 from balanced_source.errors import RefusedDiscoveryError
 from balanced_source.maps import changed
+from balanced_source.names import counted
 from balanced_source.reasons import Reason
 
 MAX_BACKOFF: Final = 60.0
@@ -327,10 +328,10 @@ class PullingSplitEnumerator(SplitEnumerator[SplitT, PullState[SplitT]], Generic
         # Nothing may be listed yet, or nothing be left.
         count = len(self.state.pending)
         return RefusedDiscoveryError(
-            "the stored state was lost or is an older copy, so it is unknown which of"
-            f" {count or 'the'} splits were read already. They are not read. Restore the newest"
-            f" state, or {self.source.repeat_advice()} to read all of them, some perhaps"
-            " twice",
+            "the stored state was lost or is an older copy, so it is unknown what was read already"
+            f" of {counted(count, 'split') if count else 'the splits'}. Nothing of that is read."
+            f" Restore the newest state, or {self.source.repeat_advice()} to read all of it, some"
+            " perhaps twice",
             scope=SPLITS,
             reason=Reason.READ_SPLITS_UNKNOWN,
         )

@@ -14,6 +14,10 @@ function number(value, digits = 0) {
     ? UNKNOWN : value.toLocaleString("en", { maximumFractionDigits: digits });
 }
 
+function counted(value, noun) {
+  return `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+}
+
 function short(value) {
   if (value === null || value === undefined) return "?";
   return Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: value < 10 ? 1 : 0 }).format(value);
@@ -125,7 +129,7 @@ function movesOf(entry) {
   if (!entry.moves.length) return [];
   const all = entry.moved + entry.added + entry.removed;
   const key = `${entry.lineage}/${entry.epoch}`;
-  const details = element("details", {}, element("summary", {}, `${entry.moves.length} of ${number(all)} changes`), moveList(entry.moves));
+  const details = element("details", {}, element("summary", {}, `${entry.moves.length} of ${counted(all, "change")}`), moveList(entry.moves));
   details.open = opened.has(key);
   details.addEventListener("toggle", () => (details.open ? opened.add(key) : opened.delete(key)));
   return [details];
@@ -169,7 +173,7 @@ const levelClass = (level) => `level-${level ?? "unknown"}`;
 const value = (cell) => (state.measure === "lag" ? number(cell.lag) : rate(cell.rate));
 
 function cellText(cell, map, line) {
-  const what = map.perSplit ? `${cell.split}, reader ${line.reader}` : `reader ${line.reader}, ${number(line.splits)} splits`;
+  const what = map.perSplit ? `${cell.split}, reader ${line.reader}` : `reader ${line.reader}, ${counted(line.splits, "split")}`;
   const moves = "movesFrom" in cell ? `, still read by reader ${cell.movesFrom}` : "";
   return `${what}: lag ${number(cell.lag)}, rate ${rate(cell.rate)}${moves}`;
 }
@@ -185,9 +189,9 @@ function showHeat() {
   lines.forEach(([cell, line], index) => dressCell(cells[index], cell, map, line));
   const heads = [...grid.querySelectorAll("[role=rowheader]")];
   map.rows.forEach((line, index) => setText(heads[index], `reader ${line.reader} (${number(line.splits)})`));
-  const pending = map.pending ? ` ${number(map.pending)} splits have no reader.` : "";
+  const pending = map.pending ? ` ${counted(map.pending, "split")} without a reader.` : "";
   setText(byId("heat-note"), (map.perSplit ? "" :
-    `The source has more than ${number(map.mostSplits)} splits: each cell is a reader.`) + pending);
+    `The source has more than ${counted(map.mostSplits, "split")}: each cell is a reader.`) + pending);
   showLegend(map.bounds[state.measure]);
   showCellText();
 }
@@ -315,14 +319,14 @@ async function showPlan(event) {
   const range = ([least, most]) => (least === most ? `${number(least)}` : `${number(least)}–${number(most)}`);
   const before = found.perReader.before;
   byId("plan-result").replaceChildren(
-    element("p", {}, `${number(found.moved)} of ${number(found.splits)} splits would move` +
-      (found.placed ? `, ${number(found.placed)} would get their first reader` : "") +
+    element("p", {}, `${number(found.moved)} of ${counted(found.splits, "split")} would move` +
+      (found.placed ? `, ${number(found.placed)} would get a first reader` : "") +
       (found.dropped ? `, ${number(found.dropped)} would not be read any more` : "") + "."),
     element("p", {}, `Splits per reader: ${range(before)} → ${range(found.perReader.after)}. ` +
       `Imbalance: ${number(found.imbalance.before, 2)} → ${number(found.imbalance.after, 2)} (1 is the best possible).`),
     element("p", {}, found.hosts.before > 1 || found.hosts.after > 1
       ? `Hosts: ${number(found.hosts.before)} → ${number(found.hosts.after)}. ` +
-        `${number(found.hosts.movedBetween)} splits would move to another host.` : ""),
+        `${counted(found.hosts.movedBetween, "split")} would move to another host.` : ""),
     moveList(found.moves),
     element("p", {}, found.more ? `… and ${number(found.more)} more.` : ""),
   );
