@@ -34,6 +34,7 @@ from balanced_source_spark.contract.half_answers import asked
 from balanced_source_spark.contract.option_table import (
     Option,
     check_options,
+    is_embedded,
     options_page,
     rejected,
     where_options_are,
@@ -221,7 +222,7 @@ def parse_options(raw: Mapping[str, str], *, is_batch: bool = False, schema: Any
         schema=schema,
         zone=options.get("zone", ""),
         state_dir=Path(options["statedir"])
-        if options.get("statedir") and _is_embedded(options)
+        if options.get("statedir") and is_embedded(options)
         else None,
     )
 
@@ -238,14 +239,14 @@ class _Own(NamedTuple):
 def _read_by(
     connector: str, half: AnyHalf[Any], options: Mapping[str, str], choices: Choices
 ) -> _Own:
-    is_embedded, ask = _is_embedded(options), partial(asked, connector, half)
+    embedded, ask = is_embedded(options), partial(asked, connector, half)
     notes = _checked(options, half)
     read = ask("read_options", options)  # before the source: it checks the options of parts
     return _Own(
         notes=notes,
-        source=ask("source", options, choices) if is_embedded else None,
+        source=ask("source", options, choices) if embedded else None,
         read=read,
-        secrets=ask("secrets", options) if is_embedded else secrets_in(options),
+        secrets=ask("secrets", options) if embedded else secrets_in(options),
     )
 
 
@@ -268,7 +269,7 @@ def _checked(options: Mapping[str, str], half: AnyHalf[Any]) -> tuple[str, ...]:
         return tuple(asked(connector, half, "notes", options))
     known = (*OPTIONS, *(() if isinstance(half, SparkHalf) else JOURNAL_OPTIONS), *own)
     where = _where(connector, half, own)
-    idle = check_options(options, known, is_embedded=_is_embedded(options), where=where)
+    idle = check_options(options, known, is_embedded=is_embedded(options), where=where)
     return *idle, *asked(connector, half, "notes", options)
 
 
@@ -280,13 +281,8 @@ def _where(connector: str, half: AnyHalf[Any], own: Sequence[Option]) -> str:
     )
 
 
-def _is_embedded(options: Mapping[str, str]) -> bool:
-    """Return whether the driver assigns the splits itself."""
-    return not options.get("source") and not options.get("assignmentdir")
-
-
 def _patience(options: Mapping[str, str]) -> int:
-    return SERVERS_PATIENCE if _is_embedded(options) else OPERATOR_PATIENCE
+    return SERVERS_PATIENCE if is_embedded(options) else OPERATOR_PATIENCE
 
 
 def _check_names(options: Mapping[str, str]) -> None:

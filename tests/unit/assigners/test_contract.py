@@ -44,6 +44,7 @@ def question(**changes: Any) -> Placement:
     [
         (question(parallelism=0), "parallelism must be at least 1, not 0"),
         (question(owners={C: 1, A: 2}), f"{A!r} is owned by 2, outside [0, 2)"),
+        (question(owners={C: 0, A: 2}), f"{A!r} is owned by 2, outside [0, 2)"),
         (question(owners={C: 1, A: -1}), f"{A!r} is owned by -1, outside [0, 2)"),
         (question(pending=[C, A]), f"{A!r} is pending and owned at once"),
         (question(weights={B: 1.0, A: -0.5}), f"{A!r} weighs -0.5"),

@@ -8,7 +8,13 @@ import pytest
 from balanced_source.api import IDENTITY, STOP, SplitId
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostState
-from balanced_source.coordinator.recovery import Recovery, is_blank, recover, waiting_for
+from balanced_source.coordinator.recovery import (
+    Recovery,
+    _readers,
+    is_blank,
+    recover,
+    waiting_for,
+)
 from balanced_source.coordinator.state import HostRole
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.report import HostReport
@@ -276,3 +282,23 @@ def test_what_was_decided_is_a_guess_if_no_host_was_known(
 def test_a_host_that_brings_anything_has_a_past(report: HostReport) -> None:
     assert not is_blank(report)
     assert is_blank(HostReport(incarnation=2, owners={A: 0}))
+
+
+@pytest.mark.parametrize(("known_from", "is_first"), [(8, True), (7, False)])
+def test_a_reader_reports_first_for_a_host_without_readers_that_is_new(
+    known_from: int, *, is_first: bool
+) -> None:
+    """It carries what that host holds, of which the state knows nothing."""
+    hosts = {
+        "0": host(reports({A: 3})),
+        "1": host(reports({B: 4}), known_from=known_from),
+    }
+    found = _readers(
+        state_of(hosts, {A: 0}, parallelism=1),
+        kafka_source(),
+        {name: waiting.report for name, waiting in hosts.items() if waiting.report is not None},
+        {},
+    )
+
+    assert list(found) == [0]
+    assert found[0].is_first_report is is_first

@@ -175,3 +175,9 @@ def test_days_are_moved_where_spark_moves_them() -> None:
 def test_a_column_without_old_dates_is_the_same_one() -> None:
     column = days(-141427, 0, 20000)
     assert calendars._dates("x", column) is column
+
+
+def test_a_column_with_a_dictionary_is_one_array_of_values() -> None:
+    column = pa.array(["a", "b", "a"]).dictionary_encode()
+
+    assert list(calendars._parts(column)) == [column]

@@ -355,3 +355,15 @@ def test_unread_records_count_in_the_part_that_knows_them() -> None:
 
     assert not source.counts_unread((first, "/in/a", 0))
     assert source.counts_unread((last, *SPLIT))
+
+
+@pytest.mark.parametrize(
+    "position", [SwitchPosition(time=900), SwitchPosition(offsets={("orders", 0): 90})]
+)
+def test_no_cluster_is_asked_what_is_gone_where_nothing_may_be_or_offsets_tell(
+    position: SwitchPosition,
+) -> None:
+    policy = OnDataLoss.FAIL if position.offsets == {} else OnDataLoss.CONTINUE
+    source = kafka(on_data_loss=policy).starting_after(position)
+
+    assert not cut_at_start(source.starting_offsets, {SPLIT: 100}, FakeLookup({}))

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from balanced_source.api import Measure
 from balanced_source.errors import BalancedSourceError, ConnectorError, InvalidSpecError
+from balanced_source_spark.contract.option_table import is_embedded
 from balanced_source_spark.data_source import BalancedDataSource
 from balanced_source_spark.failed_reader import FailedReader
 from balanced_source_spark.hybrid import options as module
@@ -199,3 +200,13 @@ def test_a_start_that_is_none_is_named_with_its_part(start_after: Any) -> None:
         part_reads(options(FILES, part))
 
     assert caught.value.field == "option parts[1].startAfter"
+
+
+@pytest.mark.parametrize(
+    ("options", "embedded"),
+    [({}, True), ({"source": "orders"}, False), ({"assignmentdir": "/a"}, False)],
+)
+def test_a_driver_assigns_the_splits_unless_an_operator_or_another_process_does(
+    options: dict[str, str], *, embedded: bool
+) -> None:
+    assert is_embedded(options) is embedded

@@ -28,6 +28,17 @@ class Seen:
         )
 
 
+def test_a_watermark_of_the_whole_reader_counts_like_that_of_a_split() -> None:
+    seen = Seen()
+
+    seen.output.emit_watermark(7)
+    assert seen.log == [7]
+
+    seen.output.create_output_for_split(A).emit_watermark(3)
+    seen.output.emit_watermark(9)
+    assert seen.log == [7]
+
+
 def test_the_slowest_split_decides() -> None:
     seen = Seen()
     a, b = seen.output.create_output_for_split(A), seen.output.create_output_for_split(B)

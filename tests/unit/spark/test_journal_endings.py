@@ -227,3 +227,33 @@ def test_a_replay_that_is_planned_before_any_assignment_asks_the_source_whether_
     query.planner._runtime._seen.assignment = None
 
     assert {part.may_end for part in query.partitions(query.committed - 1)} == {is_bounded}
+
+
+class LaterAtItsTip(AtItsTip):
+    """Is behind until it is asked the second time, and cannot tell whether a fetch was in vain."""
+
+    asked = 0
+
+    def millis_behind(self) -> Mapping[SplitId, int]:
+        self.asked += 1
+        return super().millis_behind() if self.asked > 1 else dict.fromkeys(self._states, 1)
+
+    def is_drained(self, split_id: SplitId) -> bool:
+        return False
+
+
+class Late(TapeHalf):
+    """Its reader has measured when it says that it is at its tip."""
+
+    def reader(self, *args: Any) -> Any:
+        made = LaterAtItsTip(args[2], LateFetchers(TapeReader(self.shelf), 1), TapeEmitter(1))
+        made.shelf = self.shelf
+        return made
+
+
+@pytest.mark.timeout(60)
+def test_a_split_that_was_behind_at_the_start_is_believed_without_a_further_fetch() -> None:
+    part = share(wait=3_600_000)
+    half = Late(Shelf(lengths={"a": 5, "b": 3}))
+    with Reading(half, QUERY, {"tapes": {}}, part, {}, may_end=False) as made:
+        assert not fetch(made, part.limits).has_more

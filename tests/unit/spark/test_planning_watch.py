@@ -7,7 +7,7 @@ import pytest
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source.reasons import Reason
 from balanced_source_spark.host_runtime import HostRuntime
-from balanced_source_spark.planning_watch import PATIENCE, RECENT, PlanningWatch
+from balanced_source_spark.planning_watch import KNOWN_FROM, PATIENCE, RECENT, USUAL, PlanningWatch
 from support.memory_channel import MemoryChannel
 from testbed.waiting import wait_until
 
@@ -227,3 +227,12 @@ def test_micro_batches_that_take_longer_than_the_trigger_interval_are_late() -> 
         "microBatchSeconds": 8.6,
         "lateMicroBatchSeconds": 6.5,
     }
+
+
+def test_micro_batches_without_records_count_as_one_record_together() -> None:
+    """The pace of the next one is then what all of them took."""
+    watch, clock = watched([0.01] * KNOWN_FROM)
+    read(watch, clock, *[(0, 200.0)] * (KNOWN_FROM + 1))
+    watch.planned(10)
+
+    assert patience_of(watch, clock) == USUAL * KNOWN_FROM * 200 * 10

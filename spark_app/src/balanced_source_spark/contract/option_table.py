@@ -93,6 +93,11 @@ def _address() -> str:
     return f": {site}{_PAGE}" if (site := documentation()) else ""
 
 
+def is_embedded(options: Mapping[str, str]) -> bool:
+    """Return whether the driver assigns the splits itself."""
+    return not options.get("source") and not options.get("assignmentdir")
+
+
 def check_options(
     given: Mapping[str, str],
     known: Sequence[Option],

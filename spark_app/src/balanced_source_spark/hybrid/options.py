@@ -14,7 +14,13 @@ from balanced_source.names import shown
 from balanced_source_adapters.connectors import installed
 from balanced_source_spark.contract.half import AnyHalf, Choices, SparkHalf, half_of, secrets_in
 from balanced_source_spark.contract.half_answers import asked
-from balanced_source_spark.contract.option_table import UNKNOWN, Option, check_options, rejected
+from balanced_source_spark.contract.option_table import (
+    UNKNOWN,
+    Option,
+    check_options,
+    is_embedded,
+    rejected,
+)
 from balanced_source_spark.contract.secrets import GIVEN, WHOLE_FOLDER, QuerySecrets
 
 START: Final = "startAfter"
@@ -110,10 +116,10 @@ def part_reads(options: Mapping[str, str]) -> tuple[PartRead, ...]:
     Raises:
         InvalidSpecError: names the option.
     """
-    parts, is_embedded = given_parts(options), _is_embedded(options)
+    parts, embedded = given_parts(options), is_embedded(options)
     names = names_of([part.kind for part in parts])
     return tuple(
-        _read(name, part, is_embedded=is_embedded) for name, part in zip(names, parts, strict=True)
+        _read(name, part, is_embedded=embedded) for name, part in zip(names, parts, strict=True)
     )
 
 
@@ -265,7 +271,3 @@ def _topic_ids(given: Any, field: str) -> tuple[tuple[str, str], ...]:
             field=f"{field}.offsets.{_IDS}",
         )
     return tuple(sorted((str(topic), topic_id) for topic, topic_id in given.items()))
-
-
-def _is_embedded(options: Mapping[str, str]) -> bool:
-    return not options.get("source") and not options.get("assignmentdir")
