@@ -137,3 +137,19 @@ def test_what_has_arrived_since_counts_from_the_newest_end() -> None:
 
     assert since is not None
     assert (since.seconds, since.arrival) == (20.0, 100.0)
+
+
+@pytest.mark.parametrize("later", [BusyTime(4, 9), BusyTime(9, 4)])
+def test_where_readers_spend_their_time_is_unknown_if_one_is_gone(later: BusyTime) -> None:
+    """It takes its time along."""
+    interval = between(sample(0.0, busy=BusyTime(5, 5)), sample(5.0, busy=later))
+
+    assert interval.in_source is None
+
+
+def test_reports_that_come_often_are_thinned_from_the_second_on() -> None:
+    series = HostSamples()
+    for second in range(4):
+        series = series.observed(sample(float(second)), now=float(second))
+
+    assert [known.at for known in series.samples] == [0.0, 2.0, 3.0]

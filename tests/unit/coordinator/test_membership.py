@@ -23,6 +23,7 @@ from balanced_source.coordinator import (
 )
 from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.coordinator.membership import change, followed
+from balanced_source.coordinator.phase import acknowledged_epoch
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
@@ -422,3 +423,17 @@ def test_there_is_at_least_one_reader_and_one_host(event: Any, says: str) -> Non
 
     with pytest.raises(ContractViolationError, match=f"with {says}: both must be at least"):
         stage.operator.handle(event)
+
+
+def test_a_host_that_joins_holds_back_no_epoch() -> None:
+    """It has no readers yet, and may never come."""
+    hosts = {
+        "0": HostState(
+            phase=HostPhase.ACTIVE, addressed_epoch=1, report=HostReport(incarnation=1, epoch=4)
+        ),
+        "1": HostState(phase=HostPhase.EXPECTED, role=HostRole.JOINING),
+    }
+    state: CoordinatorState[Any] = CoordinatorState(epoch=4, hosts=hosts)
+
+    assert acknowledged_epoch(state) == 4
+    assert acknowledged_epoch(CoordinatorState()) == 0

@@ -230,3 +230,15 @@ def test_no_source_runs_ahead_of_another_and_all_come_to_their_ends(
         if all(mark(source) == MAX_WATERMARK for source in range(len(times))):
             return
     raise AssertionError("they wait for each other for ever")
+
+
+@pytest.mark.parametrize(("within", "due"), [(1.9, []), (2.1, ["me", "other"])])
+def test_members_are_due_within_a_time(within: float, due: list[str]) -> None:
+    """Both get a sign that the other one is there."""
+    groups = heard(me=7, other=100)
+    for name in ("me", "other"):
+        groups.tell(name, now=0.0)
+    now = IDLE / SIGNS_OF_LIFE - 2.0
+
+    assert groups.due_in("me", now=now) == 2.0
+    assert groups.due_soon("g", now=now, within=within) == due

@@ -10,7 +10,7 @@ from balanced_source.connectors.kafka import LATEST
 from balanced_source.documents.assignment import Assignment
 from balanced_source.documents.stream_offset import StreamOffset
 from balanced_source_spark.channels.errors import ChannelError
-from balanced_source_spark.expected_splits import ExpectedSplits
+from balanced_source_spark.expected_splits import ExpectedSplits, _of_host
 from balanced_source_spark.host_runtime import HostRuntime
 from support.planned_query import PlannedQuery, all_of
 from support.world import Broker, kafka_source
@@ -117,3 +117,10 @@ def test_a_topic_that_is_new_at_a_restart_is_read_at_once(
         query.close()
 
         assert query.records == all_of(broker)
+
+
+def test_only_splits_of_readers_on_this_host_are_expected() -> None:
+    shared = assignment(parallelism=3, incarnations={"0": 1, "1": 1}, owners={A: 0, B: 1, C: 2})
+
+    assert _of_host(shared, "0") == {A, C}
+    assert _of_host(shared, "1") == {B}
