@@ -52,6 +52,7 @@ async def test_a_suspended_source_needs_no_driver_and_is_said_to_be_suspended(
 async def test_a_driver_without_executors_and_a_quota_that_is_used_up(scene: DoctorScene) -> None:
     with_pods(scene, "driver")
     with_quota(scene, used="2")
+    scene.server.add(QUOTA, {"metadata": {"namespace": "default", "name": "new"}})
     (fault,) = [diagnosis for diagnosis in await scene.found() if diagnosis.fault]
 
     assert fault.fault == "ExecutorsMissing"

@@ -66,6 +66,14 @@ def test_a_log_with_older_leaderships_alone_is_cut_where_the_oldest_known_one_en
     assert checked.found().cut == 4
 
 
+def test_an_end_where_reading_stands_does_not_tell_how_far_its_leadership_wrote() -> None:
+    """So all former leaderships of the present log are asked for, from the first one on."""
+    log = written(0, 0, 1, 1, 2, 3)
+    mark = Mark(position=1, term=2, past=(TermEnd(1, 1),))
+
+    assert check(log, mark, 3) == Found(None, (TermEnd(0, 2), TermEnd(1, 4), TermEnd(2, 5)))
+
+
 def test_a_log_without_any_of_the_records_is_cut_at_its_start() -> None:
     assert check([], Mark(position=5, term=2), 3).cut == 0
     silent = LogCheck(Mark(position=5, term=2), 3)

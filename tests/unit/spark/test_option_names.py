@@ -19,6 +19,7 @@ from balanced_source_spark.contract.option_table import Option, check_options, w
 from balanced_source_spark.kafka.option_names import OPTIONS
 from balanced_source_spark.options import _checked, parse_options
 from balanced_source_spark.planner import StreamPlanner
+from support.tapes import Shelf, TapeHalf
 
 TOPIC = {"kafka.bootstrap.servers": "b:1", "subscribe": "orders"}
 
@@ -250,3 +251,16 @@ def test_names_of_java_s_properties_are_translated() -> None:
         "fetch.wait.max.ms": "10",
         "socket.timeout.ms": "7000",
     }
+
+
+def test_options_of_a_journal_are_known_only_where_sources_have_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kafka's ends are known when a micro-batch is planned."""
+    tapes = Connectors([Registration(kind="tapes", reference="tapes:Connector", package="tapes")])
+    assert "unknown option 'journallocation'" in rejection(journallocation="/a").lower()
+    monkeypatch.setattr(options, "installed", lambda: tapes)
+    half: Any = TapeHalf(Shelf(lengths={}))
+    half.options = lambda: ()
+
+    assert not _checked({"connector": "tapes", "journallocation": "/a"}, half)
