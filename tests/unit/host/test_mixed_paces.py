@@ -79,3 +79,24 @@ def test_idle_readers_take_no_parts_if_a_split_cannot_be_cut(cut: SplitId) -> No
     )
 
     assert found == Pace(reached)
+
+
+def test_a_block_of_which_nothing_was_read_begins_at_its_first_record() -> None:
+    offset = StreamOffset(
+        epoch=1,
+        parallelism=2,
+        readers=(0, 1),
+        owners={block(0): 0, block(1): 1},
+        positions={block(0): None, block(1): None},
+    )
+
+    found = paced(
+        offset,
+        {block(0): 1, block(1): 100},
+        {0: 100.0, 1: 10.0},
+        no_more_splits=(),
+        asked_for=lambda _: None,
+        may_cut=lambda _: True,
+    )
+
+    assert found == Pace({block(0): 1, block(1): 1})
