@@ -37,7 +37,12 @@ def test_lag_records_and_skew_of_each_reader() -> None:
 
 def test_measurements_of_tasks_are_shown_with_the_load_of_their_reader() -> None:
     figures = ReaderFigures(
-        records=7, size=70, source=1.23456, downstream=2.34567, first=0.12345, speed=9.0
+        records=7,
+        size=70,
+        source=1.2345678,
+        downstream=2.3456789,
+        first=0.1234567,
+        speed=9.0,
     )
 
     told = observe(offset(a=0, b=0, c=0), offset(a=1, b=0, c=0), {}).to_json({1: figures})
@@ -50,9 +55,9 @@ def test_measurements_of_tasks_are_shown_with_the_load_of_their_reader() -> None
             "records": 0,
             "recordsRead": 7,
             "bytesRead": 70,
-            "sourceSeconds": 1.23456,
-            "downstreamSeconds": 2.34567,
-            "firstRecordsSeconds": 0.12345,
+            "sourceSeconds": 1.234568,
+            "downstreamSeconds": 2.345679,
+            "firstRecordsSeconds": 0.123457,
         },
     }
 
@@ -121,6 +126,12 @@ def test_time_behind_is_that_of_the_slowest_split_and_unknown_while_any_is() -> 
     assert "millisBehind" not in observe(same, same, {}).to_json(), (
         "a source that counts records says nothing of it"
     )
+
+
+def test_the_skew_is_shown_with_three_digits() -> None:
+    seen = observe(offset(a=0, b=0, c=0), offset(a=1, b=1, c=1), {})
+
+    assert seen.to_json()["skew"] == 1.333
 
 
 def test_nothing_to_read_is_even() -> None:

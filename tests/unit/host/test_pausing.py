@@ -137,3 +137,12 @@ def test_a_split_without_records_up_to_its_known_end_becomes_idle_without_a_micr
     assert made.silent_since == {A: 1.0}
     assert pause(made, A, B, now=10.9).beyond == 1100
     assert pause(made, A, B, now=11.0).beyond == 5100
+
+
+def test_a_split_stays_silent_until_it_moves() -> None:
+    """Also while its reader is busy with another one, and does not look at it."""
+    made = aligner()
+    made.note(end(A, B), [record({}, has_more=False)], now=1.0)
+    made.note(end(A, B), [record({B: 1000})], now=2.0)
+
+    assert made.silent_since == {A: 1.0}

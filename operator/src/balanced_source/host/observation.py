@@ -115,12 +115,10 @@ class Observation:
 
         1 is even, and what a micro-batch without records has.
         """
-        return (
-            max((r.records for r in self.readers.values()), default=0)
-            * len(self.readers)
-            / (self.records or 1)
-            or 1.0
-        )
+        records = self.records
+        if not records:
+            return 1.0
+        return max(load.records for load in self.readers.values()) * len(self.readers) / records
 
     def delivered(self) -> "Observation":
         """Return the observation once the micro-batch is delivered."""

@@ -10,6 +10,7 @@ from balanced_source.errors import ContractViolationError
 from balanced_source.host.cutting import equalise
 from balanced_source.host.ranges import SplitRange, ranges_of
 from balanced_source.host.table_columns import column
+from balanced_source.names import split_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +96,8 @@ def _begins(start: StreamOffset, end: StreamOffset) -> Mapping[SplitId, Position
     begins = {**start.positions, **end.starts} if is_adopting else start.positions
     if unknown := end.positions.keys() - begins.keys():
         raise ContractViolationError(
-            f"split {min(unknown)} of epoch {end.epoch} has no start: offset log was tampered with?"
+            f"split {split_name(min(unknown))} of epoch {end.epoch} has no start: Spark's offset"
+            " log is damaged. Restore the checkpoint"
         )
     return begins
 
