@@ -222,6 +222,8 @@ class TriedApplication:
             return ""
         if self.decision.problem is not None:
             return self.decision.problem.message
+        if self.begins:
+            return "its driver was started again and completes no micro-batch"
         return "its driver has not registered" if self.runs else f"it is {word}"
 
 
