@@ -16,6 +16,7 @@ from balanced_source.coordinator.context import CoordinatorContext, PendingCall
 from balanced_source.coordinator.effects import ExecuteCall
 from balanced_source.coordinator.events import HostGivenUp
 from balanced_source.coordinator.membership import (
+    _renumbered,
     followed,
     renumbered,
     with_wanted,
@@ -33,6 +34,7 @@ from balanced_source.coordinator.state import (
 from balanced_source.coordinator.state_codec import _coordinator_from_json, _coordinator_to_json
 from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents import assignment
+from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase, SourcePhase
 from support.world import kafka_source
@@ -292,6 +294,24 @@ def test_readers_that_are_renumbered_do_not_depend_on_the_order_of_the_numbers()
 
     assert orders[0] == orders[1]
     assert all(number == reader for number, reader in orders[0])
+
+
+def test_readers_that_are_gone_take_their_events_and_their_end_with_them() -> None:
+    events = tuple(
+        NumberedEvent(number=reader + 1, subtask_id=reader, event=SourceEvent(name="hello"))
+        for reader in range(4)
+    )
+    state = state_of(
+        MEMBER, owners={A: 0, B: 1}, outbox=events, no_more_splits=frozenset({0, 2, 3})
+    )
+
+    after = _renumbered(state, {0: 1, 1: 0, 2: 2})
+
+    assert after.owners == {A: 1, B: 0}
+    assert after.no_more_splits == {1, 2}
+    assert [(event.number, event.subtask_id) for event in after.outbox] == [(1, 1), (2, 0), (3, 2)]
+    assert _renumbered(state, {reader: reader for reader in range(4)}) is state
+    assert _renumbered(state, {0: 0, 1: 1}).no_more_splits == {0}
 
 
 def test_sets_are_written_in_order() -> None:
