@@ -68,6 +68,8 @@ def test_any_finite_weight_from_zero_on_is_accepted(weights: dict[SplitId, float
         ({}, f"FixedAssigner left split {B!r} without an owner"),
         ({B: 2}, f"FixedAssigner gave split {B!r} to 2, outside [0, 2)"),
         ({B: -1}, f"FixedAssigner gave split {B!r} to -1, outside [0, 2)"),
+        ({A: 0, B: 2}, f"FixedAssigner gave split {B!r} to 2, outside [0, 2)"),
+        ({A: 1, B: -1}, f"FixedAssigner gave split {B!r} to -1, outside [0, 2)"),
         ({B: 1, A: 1}, f"FixedAssigner moved split {A!r} although nothing may move"),
     ],
 )

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from balanced_source.api import SourceEvent, SplitId
+from balanced_source.api import Position, SourceEvent, SplitId
 from balanced_source.coordinator import finished, loads, mailbox, requests
 from balanced_source.coordinator.loads import AVERAGED_OVER, ENOUGH, LoadTracker, SplitObservation
 from balanced_source.coordinator.state import CoordinatorState, HostRole, HostState
@@ -101,7 +102,7 @@ class Endless:
     has_ending_splits = False
 
 
-def reported(positions: Mapping[SplitId, int], **more: Any) -> HostReport:
+def reported(positions: Mapping[SplitId, Position], **more: Any) -> HostReport:
     return HostReport(incarnation=1, epoch=1, positions=positions, **more)
 
 
@@ -132,12 +133,21 @@ def test_a_finished_split_that_is_read_again_is_open() -> None:
 
 @pytest.mark.parametrize(
     ("stop", "position", "is_finished"),
-    [(5, 4, False), (5, 5, True), (0, 0, True), (None, 9, False)],
+    [
+        (5, 4, False),
+        (5, 5, True),
+        (0, 0, True),
+        (None, 9, False),
+        (None, 0, False),
+        (1, 0, False),
+        (1, None, False),
+        (0, None, True),
+    ],
 )
 def test_a_reader_may_have_found_the_end_of_a_split(
-    stop: int | None, position: int, *, is_finished: bool
+    stop: int | None, position: int | None, *, is_finished: bool
 ) -> None:
-    split = kafka_source("c").create_split(A, position, {})
+    split = SimpleNamespace(split_id=A, position=position)
     attributes = {} if stop is None else {A: {"stop": stop}}
 
     assert finished.is_at_end(split, reported({A: position}, attributes=attributes)) is is_finished

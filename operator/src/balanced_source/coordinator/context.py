@@ -124,8 +124,8 @@ class CoordinatorContext(SplitEnumeratorContext[SplitT], Generic[SplitT]):
         return self.readers
 
     def zone_of(self, subtask_id: int) -> str:
-        host = self.state.hosts.get(self.state.host_of(subtask_id))
-        return host.report.zone if host is not None and host.report is not None else ""
+        report = self.state.hosts[self.state.host_of(subtask_id)].report
+        return report.zone if report is not None else ""
 
     @property
     def keeps_finished(self) -> bool:

@@ -109,11 +109,11 @@ class HostReports(Generic[SplitT, StateT]):
         # The new incarnation may have lost its Spark checkpoint. Then these positions are all there
         # is.
         context.state = registration.absorbed(self.state, report.host)
-        if before.phase is HostPhase.RECOVERING and before.report is not None:
+        if before.report_at_gate is not None:
             # That report never passed the gate: the enumerator keeps the positions of what no one
             # owns.
             for subtask, splits in registration.unclaimed(
-                self.state, self.source, before.report
+                self.state, self.source, before.report_at_gate
             ).items():
                 self._take_back(splits, subtask)
         context.state = registration.registered(self.state, report)
@@ -135,9 +135,9 @@ class HostReports(Generic[SplitT, StateT]):
             return
         # A host may have read everything before it registered, and report nothing more.
         reports = [
-            h.report
-            for h in self.state.hosts.values()
-            if h.phase is HostPhase.RECOVERING and h.report
+            report
+            for host in self.state.hosts.values()
+            if (report := host.report_at_gate) is not None
         ]
         context = self._context
         context.state = done.state

@@ -117,9 +117,9 @@ def recover(
     reports = {
         # The first word of a host counts, also about what a split is: discovery finds out whether
         # it still exists.
-        name: without_former(host.report, state.splits) if host.known_from else host.report
+        name: without_former(report, state.splits) if host.known_from else report
         for name, host in state.hosts.items()
-        if host.phase is HostPhase.RECOVERING and host.report is not None
+        if (report := host.report_at_gate) is not None
     }
     # Otherwise a late host would report splits that others read already.
     if not reports or waiting_for(state):
@@ -174,9 +174,9 @@ def _goes_back(state: CoordinatorState[SplitT], reports: Mapping[str, HostReport
     Where there are other hosts, or were when it was copied, these have read what it lacks. An empty
     checkpoint is not older but lost: the former report is all that is left then.
     """
-    return len(state.hosts) == 1 and all(
-        r.former is not None and not (is_blank(r) or r.hosts) for r in reports.values()
-    )
+    first = next(iter(reports.values()))
+    has_more = not (is_blank(first) or first.hosts)
+    return len(state.hosts) == 1 and first.former is not None and has_more
 
 
 def _with_one_holder(reports: Mapping[str, HostReport]) -> dict[str, HostReport]:
@@ -301,14 +301,13 @@ def _apply_positions(
             moved[split_id] = state.split(split_id)
         # The holder has the word, also backwards: its Spark checkpoint is the truth.
         elif split_id in report.positions:
-            position = report.positions[split_id]
-            moved[split_id] = source.create_split(
-                split_id, position, reported or split.attributes()
-            )
+            position, attributes = report.positions[split_id], reported or split.attributes()
+            moved[split_id] = source.create_split(split_id, position, attributes)
         else:
-            is_same = reported is not None and not is_other(reported, split.attributes())
+            attributes = split.attributes()
             # The stop that the host knows counts too: a new look-up may have found another end.
-            attributes = reported if is_same and reported is not None else split.attributes()
+            if reported is not None and not is_other(reported, attributes):
+                attributes = reported
             position = _furthest(reports, split, is_guess=split_id in guesses)
             moved[split_id] = source.create_split(split_id, position, attributes)
     return replace(state, splits={**state.splits, **moved})
@@ -351,7 +350,8 @@ def _activate(
     }
     recovering = {subtask for name in reports for subtask in state.subtasks_of(name)}
     # What the host reports by itself needs no start in the assignment any more.
-    known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
+    host_of = state.host_of
+    known = [s for s, o in state.owners.items() if _is_known(state, s, reports.get(host_of(o)))]
     return replace(
         state,
         hosts=hosts,
@@ -365,18 +365,18 @@ def _activate(
     )
 
 
-def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> bool:
-    """Whether a recovering host continues with a split by its own word.
+def _is_known(state: CoordinatorState[SplitT], split: SplitId, found: HostReport | None) -> bool:
+    """Whether a recovering host continues with a split by its own word, if it has found any.
 
     If the split was assigned after the epoch of the host's checkpoint, what it holds is of former
     times: it moved away and came back, or is another one by that name. Then the host must be told
     where to start.
     """
-    host, since = state.hosts[name], state.tracker.epoch_of(split_id)
-    if host.phase is not HostPhase.RECOVERING or host.report is None:
+    if found is None:
         return False
+    since = state.tracker.epoch_of(split)
     # 0 is an epoch that is not published yet, so no report can know of the split.
-    return not host.known_from or since is None or 0 < since <= host.report.epoch
+    return not state.hosts[found.host].known_from or since is None or 0 < since <= found.epoch
 
 
 def _activated(host: HostState, epoch: int) -> HostState:

@@ -163,7 +163,7 @@ def _due_in(member: _Member, wanted: int, now: float) -> float | None:
         return 0.0
     since = now - member.sent_at
     # No more often than once in a while: each word is a write to the API server.
-    if _is_news(member, wanted):
+    if _is_news(member.sent, wanted, member.report.max_drift):
         return max(0.0, TELL_INTERVAL - since)
     # No one holds it back, so it need not know whether the operator is still there.
     if wanted == MAX_WATERMARK:
@@ -171,12 +171,10 @@ def _due_in(member: _Member, wanted: int, now: float) -> float | None:
     return max(0.0, TELL_INTERVAL - since, member.report.idle_timeout / SIGNS_OF_LIFE - since)
 
 
-def _is_news(member: _Member, wanted: int) -> bool:
-    """Whether the step is large enough.
+def _is_news(sent: int, wanted: int, drift: int) -> bool:
+    """Whether the step from what was sent to what is wanted is large enough.
 
     To be held and to be released always are: no time is near to the limits.
     """
-    if member.sent is None:
-        return True
     # A drift of 0 makes each step large enough, but none is no step.
-    return wanted != member.sent and abs(wanted - member.sent) * STEPS >= member.report.max_drift
+    return wanted != sent and abs(wanted - sent) * STEPS >= drift

@@ -66,6 +66,11 @@ class HostState:
         # Before it is addressed, the epoch of a report is what its checkpoint was restored from.
         return self.report.epoch if self.report.epoch >= self.addressed_epoch > 0 else 0
 
+    @property
+    def report_at_gate(self) -> HostReport | None:
+        """The report with which it waits behind the gate; None if it does not wait there."""
+        return self.report if self.phase is HostPhase.RECOVERING else None
+
     def is_going(self, *, is_wanted: bool) -> bool:
         """Whether it does not count among the hosts that there are to be.
 
