@@ -1,7 +1,6 @@
 """Small refusals and answers of the pure library, each by itself."""
 
 import bz2
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,9 +23,8 @@ def test_a_source_that_was_read_to_its_end_is_finished() -> None:
     assert source_phase(state, is_finished=True) is SourcePhase.FINISHED
 
 
-def test_a_member_that_was_told_nothing_yet_is_told() -> None:
-    member: Any = SimpleNamespace(sent=None)
-    assert _is_news(member, 5) is True
+def test_no_step_is_no_news_even_without_any_drift() -> None:
+    assert [_is_news(5, wanted, 0) for wanted in (4, 5, 6)] == [True, False, True]
 
 
 def test_a_compressed_file_without_its_end_is_incomplete() -> None:

@@ -83,7 +83,7 @@ def test_e4_two_hosts_with_the_same_split_are_an_error() -> None:
     stage = lost_state(2, partitions=1).registers(0, holding={("c", "t", 0): 3})
 
     with pytest.raises(
-        ContractViolationError, match=r"\('c', 't', 0\) is reported by host 0 and by host 1"
+        ContractViolationError, match="split c/t/0 is reported by host 0 and by host 1"
     ):
         stage.registers(1, holding={("c", "t", 0): 4})
 
