@@ -350,8 +350,7 @@ def _activate(
     }
     recovering = {subtask for name in reports for subtask in state.subtasks_of(name)}
     # What the host reports by itself needs no start in the assignment any more.
-    host_of = state.host_of
-    known = [s for s, o in state.owners.items() if _is_known(state, s, reports.get(host_of(o)))]
+    known = [s for s, o in state.owners.items() if _is_known(state, s, state.host_of(o))]
     return replace(
         state,
         hosts=hosts,
@@ -365,18 +364,18 @@ def _activate(
     )
 
 
-def _is_known(state: CoordinatorState[SplitT], split: SplitId, found: HostReport | None) -> bool:
-    """Whether a recovering host continues with a split by its own word, if it has found any.
+def _is_known(state: CoordinatorState[SplitT], split_id: SplitId, name: str) -> bool:
+    """Whether a recovering host continues with a split by its own word.
 
     If the split was assigned after the epoch of the host's checkpoint, what it holds is of former
     times: it moved away and came back, or is another one by that name. Then the host must be told
     where to start.
     """
-    if found is None:
+    host, since = state.hosts[name], state.tracker.epoch_of(split_id)
+    if (report := host.report_at_gate) is None:
         return False
-    since = state.tracker.epoch_of(split)
     # 0 is an epoch that is not published yet, so no report can know of the split.
-    return not state.hosts[found.host].known_from or since is None or 0 < since <= found.epoch
+    return not host.known_from or since is None or 0 < since <= report.epoch
 
 
 def _activated(host: HostState, epoch: int) -> HostState:

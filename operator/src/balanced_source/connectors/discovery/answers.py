@@ -55,7 +55,7 @@ def not_started(
         return None
     return TransientDiscoveryError(
         f"{call.scope}: {counted(len(missing), 'split')} listed, and the beginning is not known:"
-        f" {some(sorted(missing))}. Discovery looks again; what exists then is missing in the"
-        f" connector's answer to {type(call).__name__}",
+        f" {some(sorted(missing))}. Discovery looks again. A split that is still there is"
+        f" missing in the connector's answer to {type(call).__name__}",
         scope=call.scope,
     )
