@@ -58,6 +58,21 @@ def kafka_source(*clusters: str, **changes: Any) -> KafkaSource:
     return KafkaSource(**{**values, **changes})
 
 
+def partition_split(
+    split_id: SplitId, offset: int = 5, *, stop: int | None = None, topic_id: str | None = None
+) -> KafkaPartitionSplit:
+    """The split of a partition, named by its id."""
+    cluster, topic, partition = split_id
+    return KafkaPartitionSplit(
+        cluster=str(cluster),
+        topic=str(topic),
+        partition=int(partition),
+        offset=offset,
+        stopping_offset=stop,
+        topic_id=topic_id,
+    )
+
+
 @dataclass
 class Broker:
     """What exists outside: splits with their first and next offsets."""

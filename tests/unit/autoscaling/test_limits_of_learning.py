@@ -17,25 +17,12 @@ from balanced_source_operator.controller.autoscaling.memory import (
     Performance,
 )
 from balanced_source_operator.controller.autoscaling.samples import Interval
+from support.loads import STEADY
 
 POLICY = Policy(min_readers=1, max_readers=12)
 SLOW = replace(POLICY, trigger=10.0)
 NOW = 10_000.0
 
-STEADY = Interval(
-    seconds=100.0,
-    readers=4,
-    splits=12,
-    rate=100.0,
-    arrival=100.0,
-    available_before=0,
-    available=0,
-    unread=0,
-    busiest=40.0,
-    hottest=10.0,
-    hottest_split=("c", "t", 0),
-    is_steady=True,
-)
 BEFORE = Increase(readers=2, rate=100.0, arrival=100.0, unread=0, pause=10.0, at=NOW - 100)
 
 

@@ -7,26 +7,15 @@ import pytest
 
 from balanced_source_operator.controller.autoscaling import Policy
 from balanced_source_operator.controller.autoscaling.needs import (
-    Load,
     beside_hot_split,
     most_useful,
     needed,
     next_step,
 )
+from support import loads
 
 POLICY = Policy(min_readers=2, max_readers=12, target_utilization=0.8)
-LOAD = Load(
-    arrival=400.0,
-    demand=400.0,
-    behind=0.0,
-    unread=0,
-    has_backlog=False,
-    splits=1000,
-    hottest=0.0,
-    hottest_split="c/t/0",
-    is_countable=False,
-    is_shared=False,
-)
+LOAD = replace(loads.LOAD, splits=1000, is_countable=False)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Between the custom resource and the autoscaler."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.autoscaling import Verdict, words
-from balanced_source_operator.controller.autoscaling.needs import Load
 from balanced_source_operator.controller.autoscaling.settings import (
     UNKNOWN_TRIGGER,
     autoscaling_status,
@@ -14,6 +14,7 @@ from balanced_source_operator.controller.autoscaling.settings import (
     stored_capacity,
 )
 from support.builders import make_spec, spec_json
+from support.loads import LOAD
 
 
 @pytest.mark.parametrize(
@@ -70,18 +71,7 @@ def test_the_utilization_is_rounded(share: float, percent: int) -> None:
     ("rate", "words_of_it"), [(0.0, "0 "), (0.5, "0.5 "), (1.93, "1.9 "), (12.4, "12 ")]
 )
 def test_slow_rates_have_two_significant_digits_in_sentences(rate: float, words_of_it: str) -> None:
-    load = Load(
-        arrival=rate,
-        demand=rate,
-        behind=0.0,
-        unread=0,
-        has_backlog=False,
-        splits=4,
-        hottest=0.25,
-        hottest_split="c/t/0",
-        is_countable=True,
-        is_shared=False,
-    )
+    load = replace(LOAD, arrival=rate, demand=rate, splits=4, hottest=0.25)
 
     assert words.within(load, 3.14, 1) == (
         f"{words_of_it}records/s arrive, and one reader processes 3.1: 1 reader suffices"

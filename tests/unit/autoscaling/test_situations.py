@@ -21,22 +21,10 @@ from balanced_source_operator.controller.autoscaling.memory import (
     Ceiling,
     Increase,
 )
-from balanced_source_operator.controller.autoscaling.needs import Load
+from support.loads import LOAD
 
 NOW = 10_000.0
 POLICY = Policy(min_readers=1, max_readers=12, max_lag=60.0)
-LOAD = Load(
-    arrival=400.0,
-    demand=400.0,
-    behind=0.0,
-    unread=0,
-    has_backlog=False,
-    splits=12,
-    hottest=0.0,
-    hottest_split="c/t/0",
-    is_countable=True,
-    is_shared=False,
-)
 KNOWN = Capacity(rate=100.0, at=NOW, is_measured=True, proven_at=NOW)
 ATTEMPT = Increase(readers=4, rate=300.0, arrival=400.0, unread=0, pause=None, at=NOW)
 NO_LOAD = replace(ATTEMPT, arrival=0.0)

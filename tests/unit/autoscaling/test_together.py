@@ -6,7 +6,7 @@ import pytest
 
 from balanced_source_operator.controller.autoscaling.host_samples import together
 from balanced_source_operator.controller.autoscaling.samples import Interval
-from unit.autoscaling.test_limits_of_learning import STEADY
+from support.loads import STEADY
 
 CALM = replace(STEADY, hottest=3.0, hottest_split=("c", "t", 1))
 HOT = replace(STEADY, hottest=8.0, hottest_split=("c", "t", 2))

@@ -10,22 +10,11 @@ from balanced_source.connectors.discovery import Discovered, DiscoveryState
 from balanced_source.connectors.discovery.values import Retained, TransientState
 from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.errors import DiscoveryError, RefusedDiscoveryError
-from support.world import kafka_source
+from support.world import kafka_source, partition_split
 
 A, B, C = ("c", "t", 0), ("c", "t", 1), ("c", "t", 2)
 HEAD, OTHER_HEAD = ("c", "u"), ("d", "u")
 ERROR, OTHER = DiscoveryError("silent", scope="c"), DiscoveryError("lost", scope="c")
-
-
-def split(split_id: SplitId, offset: int = 5, stop: int | None = None) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster),
-        topic=str(topic),
-        partition=int(partition),
-        offset=offset,
-        stopping_offset=stop,
-    )
 
 
 def kept(*splits: KafkaPartitionSplit) -> dict[SplitId, Retained[KafkaPartitionSplit]]:
@@ -132,35 +121,46 @@ def test_a_refusal_stays_beside_losses_of_other_scopes() -> None:
 
 def test_final_positions_replace_what_was_retained_or_waits() -> None:
     """Of a split that is neither, the coordinator knows the position."""
-    state = DiscoveryState(unassigned={A: split(A), C: split(C)}, retained=kept(split(B)))
-    final = [split(A, 9, stop=9), split(B, 8), split(("c", "x", 0), 7)]
+    state = DiscoveryState(
+        unassigned={A: partition_split(A), C: partition_split(C)}, retained=kept(partition_split(B))
+    )
+    final = [
+        partition_split(A, 9, stop=9),
+        partition_split(B, 8),
+        partition_split(("c", "x", 0), 7),
+    ]
 
     found = state.with_final(final)
 
-    assert found.unassigned == {A: final[0], C: split(C)}
+    assert found.unassigned == {A: final[0], C: partition_split(C)}
     assert found.retained == kept(final[1])
     assert found.finished == {A}
-    assert state.with_final([split(A, 8, stop=9)]).finished == frozenset()
+    assert state.with_final([partition_split(A, 8, stop=9)]).finished == frozenset()
 
 
 def test_the_final_position_of_a_retained_split_does_not_finish_it() -> None:
     """It may return under another stop."""
-    waits = DiscoveryState(unassigned={B: split(B)}, retained=kept(split(B)))
+    waits = DiscoveryState(unassigned={B: partition_split(B)}, retained=kept(partition_split(B)))
 
-    found = waits.with_final([split(B, 9, stop=9)])
+    found = waits.with_final([partition_split(B, 9, stop=9)])
 
-    assert (found.finished, found.unassigned) == (frozenset(), {B: split(B)})
-    assert found.retained == kept(split(B, 9, stop=9))
+    assert (found.finished, found.unassigned) == (frozenset(), {B: partition_split(B)})
+    assert found.retained == kept(partition_split(B, 9, stop=9))
 
 
 def test_a_split_that_returns_continues_and_is_finished_at_its_end() -> None:
     state = DiscoveryState(
-        unassigned={C: split(C)}, retained=kept(split(A, 9, stop=9), split(B, 8, stop=9))
+        unassigned={C: partition_split(C)},
+        retained=kept(partition_split(A, 9, stop=9), partition_split(B, 8, stop=9)),
     )
 
     both, one = state.with_returned([A, B]), state.with_returned([B])
 
-    assert both.unassigned == {C: split(C), A: split(A, 9, stop=9), B: split(B, 8, stop=9)}
+    assert both.unassigned == {
+        C: partition_split(C),
+        A: partition_split(A, 9, stop=9),
+        B: partition_split(B, 8, stop=9),
+    }
     assert (both.retained, both.finished) == ({}, {A})
     assert (one.retained.keys(), one.finished) == ({A}, frozenset())
 
@@ -168,10 +168,10 @@ def test_a_split_that_returns_continues_and_is_finished_at_its_end() -> None:
 def test_a_state_is_read_as_it_was_written() -> None:
     source = kafka_source("c")
     state = DiscoveryState(
-        unassigned={A: split(A)},
+        unassigned={A: partition_split(A)},
         preferred={A: 3},
         finished=frozenset({B}),
-        retained=kept(split(C, 7)),
+        retained=kept(partition_split(C, 7)),
         discovered=frozenset({"c", "d"}),
         removed={"e": 5.0, "d": 7.5},
         rebalance_due=True,

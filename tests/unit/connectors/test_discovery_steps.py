@@ -28,25 +28,14 @@ from balanced_source.coordinator.context import CoordinatorContext
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from support.pull_source import Numbers
-from support.world import kafka_source
+from support.world import kafka_source, partition_split
 
 CLUSTERS = ("c", "d", "e", "f", "g", "h")
 RETENTION = 100.0
 
 
-def split(split_id: SplitId, offset: int = 5, topic_id: str | None = None) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster),
-        topic=str(topic),
-        partition=int(partition),
-        offset=offset,
-        topic_id=topic_id,
-    )
-
-
 def table(*split_ids: SplitId) -> dict[SplitId, KafkaPartitionSplit]:
-    return {s: split(s) for s in split_ids}
+    return {s: partition_split(s) for s in split_ids}
 
 
 class Step:
@@ -109,7 +98,7 @@ def test_scopes_of_revoked_splits_are_discovered_again_in_their_order() -> None:
     """They may exist again as something else, which waited for its reader to let go."""
     step = Step(kafka_source(*CLUSTERS))
 
-    step.enumerator.handle_revoked([split((c, "t", 0)) for c in reversed(CLUSTERS)])
+    step.enumerator.handle_revoked([partition_split((c, "t", 0)) for c in reversed(CLUSTERS)])
 
     assert step.scopes_asked == list(CLUSTERS)
 
@@ -117,20 +106,20 @@ def test_scopes_of_revoked_splits_are_discovered_again_in_their_order() -> None:
 def test_only_scopes_of_the_source_are_discovered_again() -> None:
     step = Step(kafka_source("c"))
 
-    step.enumerator.handle_revoked([split(("gone", "t", 0))])
+    step.enumerator.handle_revoked([partition_split(("gone", "t", 0))])
 
     assert step.scopes_asked == []
 
 
 def test_a_revoked_split_that_is_kept_gets_its_last_position() -> None:
-    kept = {A: Retained(split=split(A, 5), until=2000.0)}
+    kept = {A: Retained(split=partition_split(A, 5), until=2000.0)}
     step = Step(kafka_source(retention=RETENTION), DiscoveryState(retained=kept))
     step.enumerator.state = replace(step.state, unassigned=table(B))
 
-    step.enumerator.handle_revoked([split(A, 9), split(B, 8)])
+    step.enumerator.handle_revoked([partition_split(A, 9), partition_split(B, 8)])
 
-    assert step.state.retained == {A: Retained(split=split(A, 9), until=2000.0)}
-    assert step.state.unassigned == {B: split(B, 8)}
+    assert step.state.retained == {A: Retained(split=partition_split(A, 9), until=2000.0)}
+    assert step.state.unassigned == {B: partition_split(B, 8)}
     assert step.scopes_asked == [], "both are known to exist, or to be unwanted"
 
 
@@ -143,7 +132,7 @@ def test_splits_that_are_not_subscribed_any_more_leave_alone(retention: float) -
 
     step.enumerator.handle_source_change(replace(source, subscriber=TopicList(("t",))))
 
-    gone = {C: split(C, 5), ("c", "u", 1): split(("c", "u", 1), 7)}
+    gone = {C: partition_split(C, 5), ("c", "u", 1): partition_split(("c", "u", 1), 7)}
     kept = {s: Retained(split=x, until=1100.0) for s, x in gone.items()} if retention else {}
     assert step.context.current_assignments() == {B: 0}
     assert (step.state.unassigned.keys(), step.state.preferred) == ({A}, {A: 0})
@@ -154,7 +143,10 @@ def test_splits_that_are_not_subscribed_any_more_leave_alone(retention: float) -
 
 
 def test_the_first_deadline_of_kept_positions_sets_the_alarm() -> None:
-    kept = {s: Retained(split=split(s), until=until) for s, until in ((A, 1050.0), (B, 1030.0))}
+    kept = {
+        s: Retained(split=partition_split(s), until=until)
+        for s, until in ((A, 1050.0), (B, 1030.0))
+    }
     state = DiscoveryState(
         retained=kept, discovered=frozenset({"c", "gone"}), removed={"gone": 1070.0}
     )
@@ -166,7 +158,10 @@ def test_the_first_deadline_of_kept_positions_sets_the_alarm() -> None:
 
 
 def test_positions_are_dropped_when_their_time_is_over() -> None:
-    kept = {s: Retained(split=split(s), until=until) for s, until in ((A, 1000.0), (B, 1030.0))}
+    kept = {
+        s: Retained(split=partition_split(s), until=until)
+        for s, until in ((A, 1000.0), (B, 1030.0))
+    }
     step = Step(
         kafka_source(retention=RETENTION, subscriber=TopicList(("x",))),
         DiscoveryState(retained=kept),
@@ -181,7 +176,7 @@ def test_positions_are_dropped_when_their_time_is_over() -> None:
 
 
 def test_an_alarm_before_the_deadline_drops_nothing() -> None:
-    kept = {A: Retained(split=split(A), until=1000.1)}
+    kept = {A: Retained(split=partition_split(A), until=1000.1)}
     step = Step(kafka_source(retention=RETENTION), DiscoveryState(retained=kept))
 
     step.enumerator.handle_alarm(Alarm(), None)
@@ -193,18 +188,20 @@ def test_an_alarm_before_the_deadline_drops_nothing() -> None:
 def test_a_reader_that_reports_an_unsubscribed_split_sets_the_alarm() -> None:
     step = Step(kafka_source(retention=RETENTION, subscriber=TopicList(("t",))))
 
-    step.registers(ReaderInfo(subtask_id=0, reported_splits=(split(C, 9),), is_first_report=True))
+    step.registers(
+        ReaderInfo(subtask_id=0, reported_splits=(partition_split(C, 9),), is_first_report=True)
+    )
 
-    assert step.state.retained == {C: Retained(split=split(C, 9), until=1100.0)}
+    assert step.state.retained == {C: Retained(split=partition_split(C, 9), until=1100.0)}
     assert [delay for _, delay in step.calls(Alarm)] == [RETENTION]
 
 
 def test_a_split_that_comes_back_unsubscribed_is_named() -> None:
     step = Step(kafka_source(subscriber=TopicList(("t",))), retained=frozenset({C, A}))
 
-    step.enumerator.add_splits_back([split(C, 9), split(A, 9)], 1)
+    step.enumerator.add_splits_back([partition_split(C, 9), partition_split(A, 9)], 1)
 
-    assert step.state.unassigned == {A: split(A, 9)}
+    assert step.state.unassigned == {A: partition_split(A, 9)}
     assert step.state.preferred == {A: 1}
     assert step.sentences == ["1 split of reader 1 not subscribed: c/u/0"]
     assert step.context.state.retained == {A}
@@ -213,17 +210,19 @@ def test_a_split_that_comes_back_unsubscribed_is_named() -> None:
 def test_a_split_that_is_given_back_and_unsubscribed_is_kept_if_the_user_wants() -> None:
     step = Step(kafka_source(subscriber=TopicList(("t",)), retention=RETENTION))
 
-    step.enumerator.add_splits_back([split(C, 9)], 1)
+    step.enumerator.add_splits_back([partition_split(C, 9)], 1)
 
-    assert step.state.retained == {C: Retained(split=split(C, 9), until=1100.0)}
+    assert step.state.retained == {C: Retained(split=partition_split(C, 9), until=1100.0)}
     assert [delay for _, delay in step.calls(Alarm)] == [RETENTION]
 
 
 @pytest.mark.parametrize("topic_id", ["first", "second"])
 def test_a_guess_goes_only_if_the_readers_hold_another_split(topic_id: str) -> None:
     """The topic that was deleted and created again has another id."""
-    state = DiscoveryState(unassigned={A: split(A, 5, "first")}, preferred={A: 0})
-    held = ReaderInfo(subtask_id=0, reported_splits=(split(A, 9, topic_id),))
+    state = DiscoveryState(
+        unassigned={A: partition_split(A, 5, topic_id="first")}, preferred={A: 0}
+    )
+    held = ReaderInfo(subtask_id=0, reported_splits=(partition_split(A, 9, topic_id=topic_id),))
 
     after, dropped = without_guesses(state, [held], (), kafka_source())
 
@@ -237,7 +236,7 @@ def test_only_guesses_of_scopes_that_readers_have_seen_go() -> None:
     state = DiscoveryState(
         unassigned=table(A, B, C, other), preferred={B: 0, C: 0, other: 0}, discovered=frozenset()
     )
-    held = ReaderInfo(subtask_id=0, retained_splits=(split(("c", "v", 0)),))
+    held = ReaderInfo(subtask_id=0, retained_splits=(partition_split(("c", "v", 0)),))
 
     after, dropped = without_guesses(state, [held], {B, other}, kafka_source("c", "d"))
 
@@ -246,7 +245,9 @@ def test_only_guesses_of_scopes_that_readers_have_seen_go() -> None:
 
 
 def test_an_owned_split_stays_what_it_is() -> None:
-    reader = ReaderInfo(subtask_id=0, reported_splits=(split(A, 9),), is_first_report=True)
+    reader = ReaderInfo(
+        subtask_id=0, reported_splits=(partition_split(A, 9),), is_first_report=True
+    )
 
     after, unwanted = take_reported(DiscoveryState(), [reader], {A}, kafka_source(), until=0.0)
 
@@ -255,16 +256,21 @@ def test_an_owned_split_stays_what_it_is() -> None:
 
 
 def test_a_kept_position_only_moves_forward() -> None:
-    kept = {A: Retained(split=split(A, 7), until=5.0), B: Retained(split=split(B, 7), until=5.0)}
-    reader = ReaderInfo(subtask_id=0, retained_splits=(split(A, 9), split(B, 6)))
+    kept = {
+        A: Retained(split=partition_split(A, 7), until=5.0),
+        B: Retained(split=partition_split(B, 7), until=5.0),
+    }
+    reader = ReaderInfo(
+        subtask_id=0, retained_splits=(partition_split(A, 9), partition_split(B, 6))
+    )
     state = DiscoveryState(retained=kept)
 
     for source in (kafka_source(), kafka_source(subscriber=TopicList(("x",)), retention=1.0)):
         after, _ = take_reported(state, [reader], {}, source, until=99.0)
 
         assert after.retained == {
-            A: Retained(split=split(A, 9), until=5.0),
-            B: Retained(split=split(B, 7), until=5.0),
+            A: Retained(split=partition_split(A, 9), until=5.0),
+            B: Retained(split=partition_split(B, 7), until=5.0),
         }
         assert after.discovered == {"c"}, "kept positions prove that the scope was discovered"
 
@@ -272,7 +278,7 @@ def test_a_kept_position_only_moves_forward() -> None:
 def test_a_discovery_that_a_newer_one_has_overtaken_is_ignored() -> None:
     step = Step(kafka_source("c"))
     source, answer = step.enumerator.source, Discovered(split_ids=frozenset({A}))
-    step.enumerator.handle_revoked([split(B)])
+    step.enumerator.handle_revoked([partition_split(B)])
 
     step.enumerator.handle_discovery(source.discover("c", 1), answer)
     assert step.enumerator.pending_splits() == 0
@@ -341,7 +347,7 @@ def test_start_positions_are_looked_up_again_when_readers_hold_splits_of_their_s
         call = step.enumerator.source.discover(scope, 1)
         step.enumerator.handle_discovery(call, _listed((scope, "t", 0)))
     step.clear()
-    held = tuple(split((scope, "u", 0)) for scope in CLUSTERS[1:])
+    held = tuple(partition_split((scope, "u", 0)) for scope in CLUSTERS[1:])
 
     step.registers(ReaderInfo(subtask_id=0, reported_splits=held, is_first_report=True))
 
@@ -357,7 +363,7 @@ def test_start_positions_are_looked_up_again_when_readers_hold_splits_of_their_s
 def test_the_unread_rest_of_a_split_with_a_stop(
     offset: int, stop: int | None, rest: tuple[int, int] | None
 ) -> None:
-    one = replace(split(A, offset), stopping_offset=stop)
+    one = replace(partition_split(A, offset), stopping_offset=stop)
 
     assert rest_of(one) == rest
     assert is_read(one) is (stop is not None and rest is None)
@@ -389,7 +395,7 @@ def test_positions_that_cannot_be_compared_are_not_guessed_at(position: Any, sto
 
 
 def test_unread_rests_are_named_for_people() -> None:
-    splits = [replace(split(("c", "t", n), 0), stopping_offset=n) for n in range(6)]
+    splits = [replace(partition_split(("c", "t", n), 0), stopping_offset=n) for n in range(6)]
 
     assert some_rests(splits[1:2]) == "1 split, c/t/1 (0 to 1)"
     assert some_rests(reversed(splits[:4])) == (

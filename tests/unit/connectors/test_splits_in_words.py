@@ -11,8 +11,8 @@ from balanced_source.connectors.discovery.reported import scopes_held
 from balanced_source.connectors.discovery.values import Retained
 from balanced_source.connectors.kafka import TopicList
 from balanced_source.connectors.kinesis.enumerator import _expired, _recreated
-from support.world import kafka_source
-from unit.connectors.test_discovery_steps import RETENTION, Step, split, table
+from support.world import kafka_source, partition_split
+from unit.connectors.test_discovery_steps import RETENTION, Step, table
 
 SIX: tuple[SplitId, ...] = tuple(("c", "t", number) for number in range(6))
 NAMES = "c/t/0, c/t/1, c/t/2 and 3 more"
@@ -26,14 +26,14 @@ def listing(step: Step, round_number: int, *split_ids: SplitId) -> None:
 def test_splits_that_come_back_unsubscribed() -> None:
     step = Step(kafka_source(subscriber=TopicList(("u",))))
 
-    step.enumerator.add_splits_back([split(s) for s in reversed(SIX)], 1)
+    step.enumerator.add_splits_back([partition_split(s) for s in reversed(SIX)], 1)
 
     assert step.sentences == [f"6 splits of reader 1 not subscribed: {NAMES}"]
 
 
 def test_splits_that_are_reported_and_not_subscribed() -> None:
     step = Step(kafka_source(subscriber=TopicList(("u",))))
-    reported = tuple(split(s) for s in reversed(SIX))
+    reported = tuple(partition_split(s) for s in reversed(SIX))
 
     step.registers(ReaderInfo(subtask_id=0, reported_splits=reported, is_first_report=True))
 
@@ -42,7 +42,7 @@ def test_splits_that_are_reported_and_not_subscribed() -> None:
 
 
 def test_splits_that_are_listed_again() -> None:
-    kept = {s: Retained(split=split(s), until=2000.0) for s in SIX}
+    kept = {s: Retained(split=partition_split(s), until=2000.0) for s in SIX}
     state = DiscoveryState(retained=kept, discovered=frozenset({"c"}))
     step = Step(kafka_source("c", retention=RETENTION), state)
 

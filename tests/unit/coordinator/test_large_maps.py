@@ -19,23 +19,13 @@ from balanced_source.coordinator.state import Revocation
 from balanced_source.coordinator.view import AttributeTable, assignment_of
 from balanced_source.documents.report import HostReport
 from balanced_source.maps import changed, different, replaced
+from support.world import partition_split
 
 IDS: list[SplitId] = [("c", "t", partition) for partition in range(8)]
 READERS = 6
 State = CoordinatorState[KafkaPartitionSplit]
 Context = CoordinatorContext[KafkaPartitionSplit]
 PHASES = st.sampled_from((HostPhase.ACTIVE, HostPhase.EXPECTED, HostPhase.LOST))
-
-
-def split(split_id: SplitId, offset: int, stop: int | None = None) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster),
-        topic=str(topic),
-        partition=int(partition),
-        offset=offset,
-        stopping_offset=stop,
-    )
 
 
 @st.composite
@@ -53,13 +43,15 @@ def states(draw: st.DrawFn) -> State:
         parallelism=READERS,
         hosts={name: _host(draw, name) for name in names},
         owners=owners,
-        splits={s: split(s, 10) for s in owners},
+        splits={s: partition_split(s, 10) for s in owners},
         tracker=SplitAssignmentTracker(
             by_checkpoint={draw(st.integers(3, 5)): {s: owners[s] for s in uncovered}}
         ),
         revoking={
             s: Revocation(
-                host=draw(st.sampled_from(names)), epoch=draw(st.integers(4, 6)), split=split(s, 10)
+                host=draw(st.sampled_from(names)),
+                epoch=draw(st.integers(4, 6)),
+                split=partition_split(s, 10),
             )
             for s in revoked
         },
@@ -121,7 +113,7 @@ SPLITS = st.dictionaries(st.sampled_from(IDS), st.sampled_from([None, 7, 9]))
 def test_attributes_follow_the_splits(versions: list[dict[SplitId, int | None]]) -> None:
     table = AttributeTable()
     for version in versions:
-        splits = {s: split(s, 0, stop) for s, stop in version.items()}
+        splits = {s: partition_split(s, 0, stop=stop) for s, stop in version.items()}
         assert table.of(splits) == {s: x.attributes() for s, x in splits.items() if x.attributes()}
         assert table.of(dict(splits)) is table.of(splits), (
             "nothing is different, so it is the same object"

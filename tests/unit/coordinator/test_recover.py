@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from balanced_source.api import IDENTITY, STOP, SplitId
-from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostState
 from balanced_source.coordinator.recovery import (
     Recovery,
@@ -20,16 +19,9 @@ from balanced_source.coordinator.tracker import SplitAssignmentTracker
 from balanced_source.documents.report import HostReport
 from balanced_source.errors import ContractViolationError
 from balanced_source.lifecycles import HostPhase
-from support.world import kafka_source
+from support.world import kafka_source, partition_split
 
 A, B, C, D = (("c", "t", number) for number in range(4))
-
-
-def split(split_id: SplitId, offset: int = 5) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster), topic=str(topic), partition=int(partition), offset=offset
-    )
 
 
 def host(report: HostReport | None, **changes: Any) -> HostState:
@@ -52,7 +44,7 @@ def state_of(
             "parallelism": 2,
             "hosts": hosts,
             "owners": owners,
-            "splits": {s: split(s) for s in owners},
+            "splits": {s: partition_split(s) for s in owners},
             **changes,
         }
     )
@@ -218,7 +210,7 @@ def test_the_stop_that_a_host_knows_of_a_split_that_it_retains_counts(
     """A new look-up may have found another end."""
     known = {A: {IDENTITY: identity, STOP: 50}}
     report = reports({}, retained={A: 5}, attributes=known)
-    found_again = replace(split(A), topic_id="now", stopping_offset=90)
+    found_again = replace(partition_split(A), topic_id="now", stopping_offset=90)
     state = state_of({"0": host(report, known_from=0)}, {A: 0}, splits={A: found_again})
 
     assert [s.stopping_offset for s in recovered(state).back[0]] == [stop]
@@ -246,7 +238,7 @@ def test_the_first_word_of_a_holder_counts_also_backwards(
     else:
         assert A not in found.state.owners
         assert found.readers[0].retained_splits == (
-            () if expected is None else (split(A, expected),)
+            () if expected is None else (partition_split(A, expected),)
         )
     assert {x.split_id for back in found.back.values() for x in back} >= {B}
 

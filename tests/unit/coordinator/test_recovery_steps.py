@@ -6,28 +6,16 @@ from typing import Any
 import pytest
 
 from balanced_source.api import IDENTITY, SourceEvent, SplitId
-from balanced_source.connectors.kafka import KafkaPartitionSplit
 from balanced_source.coordinator import CoordinatorState, HostState
 from balanced_source.coordinator.recovery import Recovery, _readers, _uncovered, recover
 from balanced_source.coordinator.state import HostRole
 from balanced_source.documents.assignment import NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase
-from support.world import kafka_source
+from support.world import kafka_source, partition_split
 
 A, B, C, D = (("c", "t", number) for number in range(4))
 MANY = [("c", "t", number) for number in range(10, 20)]
-
-
-def split(split_id: SplitId, offset: int = 5, topic_id: str | None = None) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster),
-        topic=str(topic),
-        partition=int(partition),
-        offset=offset,
-        topic_id=topic_id,
-    )
 
 
 def host(name: str, positions: dict[SplitId, int], **changes: Any) -> HostState:
@@ -48,7 +36,7 @@ def state_of(
             "parallelism": 2,
             "hosts": {str(number): each for number, each in enumerate(hosts)},
             "owners": owners,
-            "splits": {s: split(s) for s in owners},
+            "splits": {s: partition_split(s) for s in owners},
             **changes,
         }
     )
@@ -177,7 +165,7 @@ def test_a_reported_split_of_another_life_keeps_its_own_position(
     report = HostReport(
         incarnation=2, epoch=6, retained={A: 3}, attributes={A: {IDENTITY: topic_id}}
     )
-    state = state_of((host("0", {}),), {A: 1}, splits={A: split(A, 7, "now")})
+    state = state_of((host("0", {}),), {A: 1}, splits={A: partition_split(A, 7, topic_id="now")})
 
     found = _readers(state, kafka_source(), {"0": report}, {})
 
@@ -226,6 +214,6 @@ def test_a_position_of_another_life_of_a_split_says_nothing_about_this_one() -> 
         host("0", {}, known_from=0, attributes=known, retained={A: 6}),
         host("1", {}, known_from=0, attributes=former, retained={A: 90}),
     )
-    state = state_of(hosts, {A: 0}, splits={A: split(A, 5, "now")})
+    state = state_of(hosts, {A: 0}, splits={A: partition_split(A, 5, topic_id="now")})
 
     assert [s.offset for s in recovered(state).back[0]] == [6]

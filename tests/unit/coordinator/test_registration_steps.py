@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from balanced_source.api import ReaderInfo, Source, SourceEvent, SplitId
-from balanced_source.connectors.kafka import KafkaPartitionSplit
+from balanced_source.api import ReaderInfo, Source, SourceEvent
 from balanced_source.coordinator import CoordinatorState, HostState
 from balanced_source.coordinator.registration import (
     absorbed,
@@ -23,16 +22,9 @@ from balanced_source.documents.assignment import Assignment, NumberedEvent
 from balanced_source.documents.report import HostReport
 from balanced_source.lifecycles import HostPhase
 from support.numbers_source import NumbersSource
-from support.world import kafka_source
+from support.world import kafka_source, partition_split
 
 A, B, C = ("c", "t", 0), ("c", "t", 1), ("c", "t", 2)
-
-
-def split(split_id: SplitId, offset: int = 5) -> KafkaPartitionSplit:
-    cluster, topic, partition = split_id
-    return KafkaPartitionSplit(
-        cluster=str(cluster), topic=str(topic), partition=int(partition), offset=offset
-    )
 
 
 HOST = HostState(
@@ -48,7 +40,7 @@ STATE: CoordinatorState[Any] = CoordinatorState(
     parallelism=2,
     hosts={"0": HOST},
     owners={A: 0, B: 1},
-    splits={A: split(A), B: split(B)},
+    splits={A: partition_split(A), B: partition_split(B)},
 )
 TWO_HOSTS = replace(STATE, hosts={"0": HOST, "1": replace(HOST, report=None)})
 ADOPTED = HostReport(incarnation=3, lineage=2, epoch=7, owners={A: 0, B: 1})
@@ -155,7 +147,7 @@ def test_a_new_lineage_is_beyond_all_that_were_seen(
 
 def test_a_split_is_visible_unless_another_host_must_let_go_of_it_first() -> None:
     """Its holder may read on when it gets the split back: no other host has it."""
-    revoking = {s: Revocation(host="0", epoch=7, split=split(s)) for s in (A, B, C)}
+    revoking = {s: Revocation(host="0", epoch=7, split=partition_split(s)) for s in (A, B, C)}
 
     assert visible_owners(TWO_HOSTS) is TWO_HOSTS.owners
     state = replace(TWO_HOSTS, revoking=revoking)
@@ -168,7 +160,7 @@ def test_a_split_is_visible_unless_another_host_must_let_go_of_it_first() -> Non
 def test_a_reader_with_a_split_on_its_way_is_not_told_that_nothing_more_comes() -> None:
     """Its query would end before another host has let go of the split."""
     state = replace(TWO_HOSTS, no_more_splits=frozenset({0, 1}))
-    revoking = {B: Revocation(host="0", epoch=7, split=split(B))}
+    revoking = {B: Revocation(host="0", epoch=7, split=partition_split(B))}
 
     assert assignment_of(state, {}).no_more_splits == {0, 1}
     assert assignment_of(replace(state, revoking=revoking), {}).no_more_splits == {0}
@@ -190,7 +182,7 @@ def test_a_new_incarnation_continues_where_the_last_report_of_the_former_one_was
     """It may have lost its Spark checkpoint, and its report replaces the former one."""
     after = absorbed(TWO_HOSTS, "0")
 
-    assert after.splits == {A: split(A, 7), B: split(B)}
+    assert after.splits == {A: partition_split(A, 7), B: partition_split(B)}
     assert absorbed(TWO_HOSTS, "1") is TWO_HOSTS, "it has never reported"
 
 
@@ -247,8 +239,8 @@ def test_unknown_splits_of_a_report_are_shared_among_the_readers_of_its_host() -
 
 def test_readers_keep_what_they_report_unless_it_has_an_owner() -> None:
     readers = {
-        0: ReaderInfo(subtask_id=0, reported_splits=(split(B, 9),)),
-        1: ReaderInfo(subtask_id=1, reported_splits=(split(C, 9),)),
+        0: ReaderInfo(subtask_id=0, reported_splits=(partition_split(B, 9),)),
+        1: ReaderInfo(subtask_id=1, reported_splits=(partition_split(C, 9),)),
     }
 
     keeps: Source[Any, Any] = NumbersSource(())
@@ -256,6 +248,6 @@ def test_readers_keep_what_they_report_unless_it_has_an_owner() -> None:
     after = with_reported(STATE, readers, keeps)
 
     assert after.owners == {A: 0, B: 1, C: 1}
-    assert after.splits == {A: split(A), B: split(B), C: split(C, 9)}
+    assert after.splits == {A: partition_split(A), B: partition_split(B), C: partition_split(C, 9)}
     assert with_reported(STATE, {0: readers[0]}, keeps) is STATE
     assert with_reported(STATE, readers, kafka_source()) is STATE, "its enumerator decides"
