@@ -343,8 +343,9 @@ impl Reader {
         let example = self.outstanding.first().map_or_else(String::new, |number| {
             let partition = &self.partitions[*number];
             format!(
-                "; waiting for {} ranges, e.g. topic {}, partition {}, {} to {}",
+                "; waiting for {} {}, e.g. topic {}, partition {}, {} to {}",
                 self.outstanding.len(),
+                if self.outstanding.len() == 1 { "range" } else { "ranges" },
                 partition.topic,
                 partition.number,
                 partition.position(),

@@ -339,7 +339,7 @@ def test_a_broker_that_is_gone_for_good(reader: Reader) -> None:
     reader.bootstrap = "127.0.0.1:1"
     reader.stall = 1
 
-    with pytest.raises(ReadStalledError, match=r"nothing arrived for 1 s; waiting for 1 ranges"):
+    with pytest.raises(ReadStalledError, match=r"nothing arrived for 1 s; waiting for 1 range,"):
         reader.rows({0: (0, 10)})
 
 
