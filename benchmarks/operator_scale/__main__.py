@@ -31,7 +31,10 @@ from testbed.progress import Progress
 PATCHES_PER_SECOND: Final = 4.0
 SETTLE: Final = 30.0
 """Seconds between a change of the load and the measurement: two heartbeats, in which drivers
-register and adopt."""
+register and adopt …"""
+SETTLE_SOURCE: Final = 0.09
+"""… and seconds for each source: the operator stores what each driver says at its first report, and
+writes each status; about 50 requests a second were made by a slow machine."""
 
 WINDOW: Final = 120.0
 """Seconds of a measurement: whole periods of the check of all sources (60 s by default), which
@@ -196,7 +199,7 @@ class Bench:
         self, drivers: Drivers, name: str, *, interval: float, has_progress: bool
     ) -> Load:
         drivers.interval, drivers.has_progress = interval, has_progress
-        await asyncio.sleep(SETTLE)
+        await asyncio.sleep(SETTLE + SETTLE_SOURCE * self._sources)
         first, written = self._world.look(), drivers.written
         await asyncio.sleep(self._window)
         last = self._world.look()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from balanced_source.assigners._moves import Holdings, Refinement, Step, relabel
+from balanced_source.assigners._moves import Holdings, Refinement, Step, _fullest_first, relabel
 from balanced_source.assigners._weights import WeightTable, fair_ceiling
 from support.placements import levelled
 
@@ -207,3 +207,14 @@ def test_a_split_heavier_than_the_mean_of_the_rest_does_not_count_for_the_others
     weights: list[int], parallelism: int, ceiling: int
 ) -> None:
     assert fair_ceiling(weights, parallelism) == ceiling
+
+
+@pytest.mark.parametrize("givers", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_the_fullest_reader_gives_first_whatever_order_they_come_in(givers: Sequence[int]) -> None:
+    before, weights = [5, 9, 7, 0], [1, 1, 1]
+    loads = list(before)
+
+    steps = _fullest_first({giver: ([giver], [3]) for giver in givers}, weights, loads)
+
+    assert [place for place, _, _ in steps] == [1, 2, 0]
+    assert loads == [4, 8, 6, 3]

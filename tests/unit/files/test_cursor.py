@@ -455,3 +455,17 @@ def test_after_a_change_of_paths_all_files_are_listed_once() -> None:
     assert source.list_page(2, known).floor == "/data/m"
     assert source.list_page(2, {**known, "paths": ["/data/*", "/more/*"]}).floor == ""
     assert replace(source, names_grow=False).list_page(2, known).floor == ""
+
+
+def test_files_that_come_once_a_source_with_an_end_has_begun_move_no_horizon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are not read, so nothing is known of them, however many they are."""
+    monkeypatch.setattr(module, "WINDOW", 2)
+    first = [file("first", 5)]
+    _, begun = taken_all(Cursor(), first, ends=True)
+    later = [file(f"later-{number}", 9) for number in range(5)]
+
+    found, cursor = taken_all(begun, [*first, *later], ends=True)
+
+    assert (found, cursor.horizon, cursor.late) == ([], begun.horizon, 0)

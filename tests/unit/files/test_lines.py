@@ -23,6 +23,19 @@ from balanced_source_spark.files.lines import (
 from balanced_source_spark.files.options import FileReadOptions
 from balanced_source_spark.files.parsing import CorruptRecordError, Parser
 
+
+class Measured:
+    """A file that notes how much is asked for from its begin."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.sizes: list[int] = []
+
+    def read_at(self, size: int, at: int) -> bytes:
+        self.sizes += [size] if at == 0 else []
+        return self._data[at : at + size]
+
+
 SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
 
 
@@ -194,3 +207,19 @@ def test_columns_of_a_ddl() -> None:
     assert selected(ddl, ["d", "id"]) == "id INT, d DECIMAL(10,2) COMMENT 'one, two'"
     with pytest.raises(InvalidSpecError, match="is not a column"):
         selected(ddl, ["e"])
+
+
+def test_a_long_line_is_read_in_pieces_that_become_twice_as_long() -> None:
+    """And not as long as the longest line may be: a worker has no memory for that."""
+    data = b"x" * 100 + b"\n"
+    file: Any = Measured(data)
+
+    assert list(chunks(file, 0, len(data), len(data), chunk=10)) == [data]
+    assert [size for size in file.sizes if size > 1] == [10, 20, 40, 80, 101]
+
+
+def test_a_line_that_is_cut_at_the_end_of_a_piece_ends_the_reading() -> None:
+    """The file was made shorter meanwhile, to just what was read."""
+    file: Any = Measured(b"x" * 10)
+
+    assert list(chunks(file, 0, 100, 100, chunk=10)) == []

@@ -130,3 +130,14 @@ def test_a_topic_that_the_history_has_nothing_of_begins_where_it_begins() -> Non
 
     assert source.begun_elsewhere([at("b", 9, "b")]) == []
     assert behind(OnDataLoss.CONTINUE, time=5).begun_elsewhere([at("a", 9, "a")]) == []
+
+
+def test_a_partition_that_is_gone_has_no_start_even_where_starts_are_compared_with_ends() -> None:
+    """It vanished between two questions, and is found again if it comes back."""
+    listed = {("a", 0): AtOffset(4), ("a", 1): AtOffset(4)}
+
+    starts = resolve_start(
+        PerPartition(listed=listed, default=EARLIEST), [A0, A1], FakeLookup({A0: LOGS[A0]})
+    )
+
+    assert starts == {A0: 4}

@@ -10,7 +10,12 @@ from balanced_source.api import MAX_WATERMARK, MIN_WATERMARK
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.resources.identity import Identity
-from balanced_source_operator.runtime.alignment import LONGEST_SETTLE, SETTLE, Alignments
+from balanced_source_operator.runtime.alignment import (
+    LONGEST_SETTLE,
+    SETTLE,
+    Alignments,
+    _declared,
+)
 from support import virtual_time
 from support.builders import make_spec, spec_json
 
@@ -204,3 +209,11 @@ def test_the_members_of_the_former_group_are_released_at_once() -> None:
         assert scene.told("orders") == MAX_WATERMARK
 
     play(story)
+
+
+def test_a_source_that_will_be_in_a_group_declares_the_settings_of_its_spec() -> None:
+    declared = _declared(source("orders"), IN_GROUP)
+
+    assert declared == SourceWatermark(
+        group="jobs/g", watermark=MIN_WATERMARK, max_drift=60_000, idle_timeout=IDLE
+    )

@@ -1,5 +1,6 @@
 """What belongs to one of several hosts of a source."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +17,7 @@ from balanced_source_operator.resources.kinds import (
     INCARNATION_ANNOTATION,
     KUBEFLOW_APPLICATION,
 )
-from balanced_source_operator.runtime.children import Children
+from balanced_source_operator.runtime.children import Children, _has_work
 from balanced_source_operator.runtime.former_application import FormerApplication
 from support.builders import spark_application
 
@@ -102,3 +103,32 @@ def test_a_drain_attempt_gets_the_settings_of_the_last_application_that_has_regi
 
     assert made is not None
     assert made[1]["spec"]["of"] == "orders-1"
+
+
+@pytest.mark.parametrize(
+    ("epoch", "look_ahead", "undiscovered", "owners", "has_work"),
+    [
+        (0, 2, (), {}, False),
+        (1, 2, (), {}, True),
+        (1, 2, ("files",), {}, False),
+        (1, 0, (), {}, False),
+        (1, 0, (), {("c", "t", 0): 0}, True),
+    ],
+    ids=["nothing published", "asked for", "nothing listed", "no split", "splits"],
+)
+def test_there_is_work_once_splits_or_answers_are_published(
+    epoch: int,
+    look_ahead: int,
+    undiscovered: Sequence[str],
+    owners: dict[Any, int],
+    *,
+    has_work: bool,
+) -> None:
+    """The first application starts then."""
+    source: Any = SimpleNamespace(
+        source=SimpleNamespace(look_ahead=look_ahead),
+        enumerator=SimpleNamespace(undiscovered=lambda: frozenset(undiscovered)),
+        state=SimpleNamespace(epoch=epoch, owners=owners),
+    )
+
+    assert _has_work(source) is has_work

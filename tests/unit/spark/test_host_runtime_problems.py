@@ -257,3 +257,25 @@ def test_an_event_without_a_listener_is_logged() -> None:
 
     (line,) = lines
     assert (line["log_level"], line["reader"], line["name"]) == ("warning", 3, "hello")
+
+
+@pytest.mark.parametrize("older", [{"durable": StreamOffset()}, {"committed": {("c", "t", 0): 1}}])
+def test_a_report_of_before_the_end_does_not_finish_a_query(
+    channel: MemoryChannel, runtime: HostRuntime, older: dict[str, Any]
+) -> None:
+    """The operator would wait for the rest, and start the query again."""
+    registered(runtime, channel)
+    ended = Assignment(epoch=1, parallelism=1, incarnations={"0": 1}, no_more_splits=frozenset({0}))
+    channel.publish(ended)
+    base = runtime.base()
+    assert base is not None
+    runtime.planned(base)
+    runtime.committed(base)
+    wait_until(lambda: runtime.is_finished(base), 8, "the report of the end", interval=0.005)
+    runtime.close()
+    newest = runtime._reported
+    assert newest is not None
+
+    runtime._reported = replace(newest, **older)
+
+    assert not runtime.is_finished(base)

@@ -10,7 +10,7 @@ import pytest
 
 from balanced_source.api import Position, SplitId
 from balanced_source.documents.journal import FetchLimits, RecordKey
-from balanced_source.errors import DiscoveryError
+from balanced_source.errors import ContractViolationError, DiscoveryError
 from balanced_source.host import SplitRange
 from balanced_source.host.ends import SplitEnd
 from balanced_source.host.journaling import Share
@@ -156,3 +156,19 @@ def test_ends_that_stay_unknown_are_told_of_with_the_name_of_a_split(count: int,
         ends.close()
 
     assert str(caught.value) == said
+
+
+@pytest.mark.parametrize(("at", "stop"), [(None, 0), (0, 0), (None, 1), (1, 1)])
+def test_a_split_up_to_its_stop_is_exact(at: Position, stop: Position) -> None:
+    with reading({A: stop}, a=0) as made:
+        made._at[A] = at
+
+        made.check_exact()
+
+
+def test_a_split_past_its_stop_is_not_exact() -> None:
+    with reading({A: 0}, a=0) as made:
+        made._at[A] = 1
+
+        with pytest.raises(ContractViolationError, match=r"up to position 0, .* leads to 1"):
+            made.check_exact()

@@ -147,3 +147,23 @@ def test_what_the_parent_writes_is_not_its_end(monkeypatch: pytest.MonkeyPatch) 
 
     assert query.stopped.wait(10)
     assert written == []
+
+
+def test_a_micro_batch_is_checked_now_and_then_until_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not all the time: the driver has other work, too."""
+    waited: list[float] = []
+    looks = iter(range(200))
+
+    def monotonic() -> float:
+        assert next(looks, None) is not None, "it is checked without a pause"
+        return sum(waited)
+
+    times = SimpleNamespace(monotonic=monotonic, sleep=waited.append)
+    monkeypatch.setattr(stopping, "time", times)
+
+    await_batch(FakeQuery(), 5.0)
+
+    assert sum(waited) == pytest.approx(5.0, abs=0.11)
+    assert len(waited) <= 51

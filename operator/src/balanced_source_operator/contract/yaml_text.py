@@ -120,7 +120,7 @@ def _in_words(error: Exception) -> YamlError:
     if not isinstance(error, yaml.MarkedYAMLError):
         return YamlError(f"it is not valid YAML: {one_line(str(error))}")
     words = ": ".join(filter(None, (error.context, error.problem)))
-    mark = error.problem_mark or error.context_mark
+    mark = error.problem_mark
     return YamlError(f"it is not valid YAML: {one_line(words)}", *([_place(mark)] if mark else []))
 
 

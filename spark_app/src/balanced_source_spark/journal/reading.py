@@ -306,7 +306,7 @@ class Reading:
             stop = self._stops.get(split_id)
             if stop is None:
                 continue
-            if (self._at[split_id] or 0) > (stop or 0):
+            if (self._at[split_id] or 0) > stop:
                 raise ContractViolationError(
                     f"split {split_id} was sealed up to position {stop}, and reading it again leads"
                     f" to {self._at[split_id]}: the connector's positions are not exact"
