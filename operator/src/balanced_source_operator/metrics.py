@@ -209,21 +209,19 @@ class Metrics:
         Values of `OF_SIGNALS` by their names.
         """
         labels = (source.namespace, source.name)
-        # Most turns change nothing, and setting every series takes time with thousands of sources.
-        if self._observed.get(source) == (status, signals):
-            return
+        before_status, before = self._observed.get(source, (None, None))
         self._observed[source] = (status, signals)
-        found = [(gauge, getattr(status, name)) for name, gauge in self._status.items()]
-        found += [
-            (gauge, getattr(status.autoscaling, name, None))
-            for name, gauge in self._autoscaling.items()
-        ]
-        found += [(gauge, (signals or {}).get(name)) for name, gauge in self._signals.items()]
-        for gauge, value in found:
-            if value is not None:
-                gauge.labels(*labels).set(value)
-            else:  # unknown: no series, rather than the last value that was known
-                _remove(gauge, labels)
+        # Most turns change only the time of the report, and setting every series takes time with
+        # thousands of sources.
+        for name, gauge in self._signals.items():
+            if before is None or before.get(name) != (signals or {}).get(name):
+                _set(gauge, labels, (signals or {}).get(name))
+        if before_status == status:
+            return
+        for name, gauge in self._status.items():
+            _set(gauge, labels, getattr(status, name))
+        for name, gauge in self._autoscaling.items():
+            _set(gauge, labels, getattr(status.autoscaling, name, None))
         self._balance.labels(*labels, "min").set(status.balance.min)
         self._balance.labels(*labels, "max").set(status.balance.max)
         self._observe_conditions(source, status.conditions)
@@ -275,6 +273,14 @@ class Metrics:
 def _number_of(condition: Condition) -> float:
     """Return what no alert takes for True or for False while the status is Unknown."""
     return math.nan if condition.status == "Unknown" else float(condition.status == "True")
+
+
+def _set(gauge: Any, labels: tuple[str, ...], value: float | None) -> None:
+    """Show a value; what is unknown has no series, rather than the last value that was known."""
+    if value is None:
+        _remove(gauge, labels)
+    else:
+        gauge.labels(*labels).set(value)
 
 
 def _remove(metric: Any, labels: tuple[str, ...]) -> None:

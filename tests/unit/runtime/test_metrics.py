@@ -139,3 +139,15 @@ def test_a_heartbeat_moves_the_time_of_the_report_only_while_one_is_expected() -
     metrics.observe(SOURCE, Status(), {"report_timestamp_seconds": None})
     metrics.heard(SOURCE, 4.0)
     assert value(metrics, "report_timestamp_seconds") is None, "it would grow old, and page people"
+
+
+def test_a_signal_that_changes_alone_moves_and_what_becomes_unknown_is_gone() -> None:
+    metrics, status = Metrics(), Status(lag=7)
+
+    metrics.observe(SOURCE, status, {"epoch_lag": 1.0, "skipped_records": 2.0})
+    metrics.observe(SOURCE, status, {"epoch_lag": 3.0, "skipped_records": 2.0})
+    assert (value(metrics, "epoch_lag"), value(metrics, "skipped_records")) == (3, 2)
+    metrics.observe(SOURCE, status, {"epoch_lag": None, "skipped_records": 2.0})
+
+    assert (value(metrics, "epoch_lag"), value(metrics, "skipped_records")) == (None, 2)
+    assert value(metrics, "lag_records") == 7

@@ -177,3 +177,31 @@ async def test_a_source_that_the_api_server_does_not_have_any_more_is_gone(
     await observed.refresh(server.client())
 
     assert observed.is_deleted
+
+
+@pytest.mark.asyncio
+async def test_applications_of_hosts_follow_what_is_seen_and_listed() -> None:
+    """A turn asks often, and is given what it was given before only while nothing has changed."""
+    server = FakeKubernetes()
+    server.add(BALANCED_SOURCE, source_body(revision=5))
+    observed = Observed(source_body(revision=5))
+
+    def application(name: str) -> dict[str, Any]:
+        found = child(uid=name)
+        found["metadata"] |= {"name": name, "labels": identity().labels}
+        return found
+
+    def names() -> list[str]:
+        return [one["metadata"]["name"] for one in observed.by_host.get("0", ())]
+
+    assert names() == []
+    observed.note(KUBEFLOW_APPLICATION, "ADDED", application("orders-1"))
+    assert names() == ["orders-1"]
+    observed.note(KUBEFLOW_APPLICATION, "ADDED", application("orders-2"))
+    assert names() == ["orders-1", "orders-2"]
+    observed.note(KUBEFLOW_APPLICATION, "DELETED", application("orders-1"))
+    assert names() == ["orders-2"]
+
+    server.add(KUBEFLOW_APPLICATION, application("orders-3"))
+    await observed.refresh(server.client())
+    assert names() == ["orders-3"]

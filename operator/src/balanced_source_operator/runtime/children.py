@@ -4,7 +4,7 @@ The driver's access, and the SparkApplication.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -89,7 +89,7 @@ class Children:
         self._bound_accounts = frozenset[str]()
 
     @property
-    def _applications(self) -> list[Manifest]:
+    def _applications(self) -> Sequence[Manifest]:
         """Applications of this host."""
         return self._observed.by_host.get(self._identity.host, [])
 

@@ -3,7 +3,7 @@
 Fed by watches, refreshed by lists now and then.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from balanced_source_operator.kube.informer import slim
@@ -34,6 +34,8 @@ class Observed:
         self.unknown: set[ResourceKind] = set()
         self.stopping: set[str] = set()
         self._objects: dict[ResourceKind, dict[str, Manifest]] = {kind: {} for kind in CHILDREN}
+        # A turn asks dozens of times; None: to be looked at again.
+        self._by_host: Mapping[str, Sequence[Manifest]] | None = None
 
     @property
     def identity(self) -> Identity:
@@ -47,6 +49,7 @@ class Observed:
 
     def note(self, kind: ResourceKind, event: str | None, manifest: Manifest) -> None:
         """A watch delivered something. Older versions than what is known are ignored."""
+        self._by_host = None
         if kind == BALANCED_SOURCE:
             self._note_body(event, manifest)
         elif not self._is_child(kind, manifest):
@@ -77,14 +80,15 @@ class Observed:
         ]
 
     @property
-    def by_host(self) -> Mapping[str, list[Manifest]]:
+    def by_host(self) -> Mapping[str, Sequence[Manifest]]:
         """The applications of each host that has any."""
-        found: dict[str, list[Manifest]] = {}
-        for application in self.applications:
-            found.setdefault(self.identity.host_of(application["metadata"]["name"]), []).append(
-                application
-            )
-        return found
+        if self._by_host is None:
+            found: dict[str, list[Manifest]] = {}
+            for application in self.applications:
+                host = self.identity.host_of(application["metadata"]["name"])
+                found.setdefault(host, []).append(application)
+            self._by_host = found
+        return self._by_host
 
     def staying(self, host: str) -> list[Manifest]:
         """Return the applications of a host that are not being deleted."""
@@ -120,6 +124,7 @@ class Observed:
                 continue
             else:
                 self.unknown.discard(kind)
+            self._by_host = None
             self._objects[kind] = {
                 item["metadata"]["name"]: item for item in _owned(found, source, kind)
             }
