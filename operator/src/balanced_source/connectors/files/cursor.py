@@ -199,7 +199,7 @@ def take(
     if ends and until is None:
         until = sifted.nearest.newest
     behind = sorted((*sifted.known, *sifted.nearest.files))
-    new, changed, window = _sorted_out(cursor, behind, until=until)
+    new, changed, window = _sorted_out(cursor, behind)
     taken = _first(new, limit, splits_of)
     window |= {_hash(file.path): Seen(file.modified, _hash(file.identity)) for file in taken}
     newest = max([cursor.newest, *(file.modified for file in taken)])
@@ -207,7 +207,7 @@ def take(
     left = next((Key(file.modified, file.path) for file in new[len(taken) :]), None)
     horizon = cursor.horizon
     if extent is not Extent.NAMED:
-        horizon = _horizon(horizon, _taken(behind, window, left), newest=newest, late=late)
+        horizon = _horizon(horizon, _taken(behind, left), newest=newest, late=late)
         horizon = max(horizon, _crowded(window, left))
     before = sifted.before if is_whole else cursor.before
     window, passed = _passed(window, behind, horizon)
@@ -282,7 +282,7 @@ def _floor(behind: Sequence[File], horizon: Key, lowest: str | None) -> str:
 
 
 def _sorted_out(
-    cursor: Cursor, behind: Sequence[File], *, until: int | None
+    cursor: Cursor, behind: Sequence[File]
 ) -> tuple[list[File], tuple[str, ...], dict[int, Seen]]:
     """Return the new files, paths of changed ones, and the window with these as they are now."""
     window, new, changed = dict(cursor.window), list[File](), list[str]()
@@ -290,8 +290,7 @@ def _sorted_out(
         name, state = _hash(file.path), _hash(file.identity)
         seen = window.get(name)
         if seen is None:
-            if until is None or file.modified <= until:
-                new.append(file)
+            new.append(file)
         elif seen.state != state:
             changed.append(file.path)
             # Told once: the window has the file as it is now.
@@ -299,9 +298,9 @@ def _sorted_out(
     return new, tuple(changed), window
 
 
-def _taken(behind: Sequence[File], window: Mapping[int, Seen], left: Key | None) -> list[Key]:
+def _taken(behind: Sequence[File], left: Key | None) -> list[Key]:
     """Return the keys of taken files before the first new one that is left for the next page."""
-    keys = [Key(file.modified, file.path) for file in behind if _hash(file.path) in window]
+    keys = [Key(file.modified, file.path) for file in behind]
     return keys if left is None else [key for key in keys if key < left]
 
 
