@@ -292,3 +292,42 @@ async def test_a_document_without_its_source_is_collected_however_fast_the_machi
     await scene.other().swap("of a source that is gone")
     await asyncio.sleep(0)
     assert scene.seen(NAME) is None
+
+
+@pytest.mark.parametrize("before", ["", "old"], ids=["first write", "later write"])
+async def test_what_was_stored_without_an_answer_is_no_write_of_another_process(
+    scene: Scene, before: str
+) -> None:
+    """A slow API server stores it after the operator has given up waiting."""
+    if before:
+        await scene.writer.swap(before)
+    # the second one is refused first, because of the first one
+    for document, call in (("first", 1), ("second", 3)):
+        scene.lose(Fault.LOST_RESPONSE, after=call)
+        with pytest.raises(KubernetesError):
+            await scene.writer.swap(document)
+        assert not scene.writer.is_foreign(scene.seen)
+        scene.client._fault = None
+
+    await scene.writer.swap("third")
+
+    assert await scene.other().read() == "third"
+
+
+async def test_what_another_process_stores_after_a_request_without_an_answer_is_a_conflict(
+    scene: Scene,
+) -> None:
+    await scene.writer.swap("old")
+    scene.lose(Fault.LOST_RESPONSE, after=1)
+    with pytest.raises(KubernetesError):
+        await scene.writer.swap("ours")
+    scene.client._fault = None
+    other = scene.other()
+    await other.read()
+    await other.swap("theirs")
+
+    assert scene.writer.is_foreign(scene.seen)
+    with pytest.raises(StateConflictError):
+        await scene.writer.swap("newer")
+
+    assert await scene.other().read() == "theirs"

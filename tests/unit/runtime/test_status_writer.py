@@ -1,12 +1,16 @@
 """When a status is written, held back, or repaired."""
 
 import asyncio
+import contextlib
 from typing import Any
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from balanced_source_operator.kube.port import KubernetesError
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE, EVENT
+from balanced_source_operator.runtime.best_effort import AT_ONCE, BestEffort
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.status_writer import (
     LAG_INTERVAL,
@@ -18,7 +22,7 @@ from balanced_source_operator.runtime.status_writer import (
 from balanced_source_operator.spec import Status
 from support import virtual_time
 from support.builders import identity, source_body
-from support.fake_kubernetes import FakeKubernetes
+from support.fake_kubernetes import FakeKubernetes, Fault
 
 READY = {
     "type": "Ready",
@@ -40,11 +44,14 @@ class Scene:
         self.server = FakeKubernetes(clock=virtual_time.clock)
         self.server.add(BALANCED_SOURCE, source_body())
         self.client = self.server.client()
+        self.best_effort = BestEffort()
         self.writer = self.new_writer()
 
     def new_writer(self) -> StatusWriter:
         events = EventRecorder(self.client, identity(), reporter="operator-1")
-        return StatusWriter(self.client, identity(), events, instance="blue")
+        return StatusWriter(
+            self.client, identity(), events, instance="blue", best_effort=self.best_effort
+        )
 
     @property
     def seen(self) -> Any:
@@ -207,5 +214,49 @@ def test_it_is_said_whatever_conditions_come_first() -> None:
         await scene.write(Status.model_validate({"conditions": [well, READY]}))
 
         assert scene.posted == ["2 readers"]
+
+    virtual_time.run(play())
+
+
+def test_a_status_that_was_stored_without_an_answer_is_no_edit() -> None:
+    async def play() -> None:
+        scene = Scene()
+        await scene.writer.write(status(readers=2), seen=scene.seen)
+        scene.client._fault, scene.client._at = Fault.LOST_RESPONSE, len(scene.client.calls) + 1
+        with pytest.raises(KubernetesError):
+            await scene.writer.write(status(readers=3), seen=scene.seen)
+        scene.client._fault = None
+
+        with capture_logs() as logs:
+            await scene.writer.write(status(readers=3), seen=scene.seen)
+
+        assert logs == []
+        assert scene.seen["status"]["readers"] == 3
+        assert await scene.writer.write(status(readers=3), seen=scene.seen) is None
+
+    virtual_time.run(play())
+
+
+def test_of_many_sources_only_a_few_write_their_lag_at_once() -> None:
+    """What a user waits for would wait for them, where the API server is slow."""
+
+    async def play() -> None:
+        scene = Scene()
+        writer, best_effort = scene.writer, scene.best_effort
+        await writer.write(status(lag=1), seen=scene.seen)
+        await asyncio.sleep(LAG_INTERVAL)
+        before = scene.writes
+
+        with contextlib.ExitStack() as others:
+            for _ in range(AT_ONCE):
+                others.enter_context(best_effort.write())
+            assert await writer.write(status(lag=2), seen=scene.seen) == LAG_INTERVAL
+            assert scene.writes == before
+            assert await writer.write(status(lag=2, readers=3), seen=scene.seen) is None
+            assert scene.writes == before + 1, "more than the lag has changed"
+
+        await asyncio.sleep(LAG_INTERVAL)
+        assert await writer.write(status(lag=3, readers=3), seen=scene.seen) is None
+        assert best_effort.is_free
 
     virtual_time.run(play())

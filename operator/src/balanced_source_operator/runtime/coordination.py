@@ -477,14 +477,14 @@ class Coordination:
 
     async def _save_progress(self, coordinator: SourceCoordinator[Any, Any]) -> None:
         """Store positions now and then, although nothing was decided."""
-        if (
-            time.monotonic() - self._saved_at < self._env.settings.save_interval
-            or self._state.text is None
-        ):
+        best_effort = self._env.best_effort
+        is_due = time.monotonic() - self._saved_at >= self._env.settings.save_interval
+        if not is_due or not best_effort.is_free or self._state.text is None:
             return
         text = state_codec.encode(
             coordinator.checkpoint(), coordinator.source, uid=self._identity.uid
         )
         if text != self._state.text:
-            await self._store(text)
+            with best_effort.write():
+                await self._store(text)
         self._saved_at = time.monotonic()

@@ -3,7 +3,10 @@
 Compare-and-swap for the state, repair for the assignment.
 """
 
+import hashlib
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from balanced_source.documents.parts import Content, assemble, lay_out, parts_of, with_parts
 from balanced_source.documents.storage import Blob
@@ -14,6 +17,9 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 from balanced_source_operator.runtime.ownership import binding, checked
 from balanced_source_operator.runtime.parts import PartWriter, read_parts
+
+_REMEMBERED: Final = 16
+"""Writes without an answer that are remembered: each of them may be what is stored."""
 
 Lookup = Callable[[str], Manifest | None]
 """What was last seen of a ConfigMap."""
@@ -45,6 +51,7 @@ class DocumentWriter:
         self._head = Blob()
         self._revision: str | None = None
         self._uid: str | None = None
+        self._unanswered: deque[bytes] = deque(maxlen=_REMEMBERED)
         self._parts = PartWriter(api, source, name)
 
     @property
@@ -60,6 +67,7 @@ class DocumentWriter:
         """
         # First: after an error below, nothing that was known before may be taken for stored.
         self.content = None
+        self._unanswered.clear()
         self._parts.forget()
         found = await self._found()
         self._revision = found["metadata"]["resourceVersion"] if found is not None else None
@@ -91,7 +99,9 @@ class DocumentWriter:
         try:
             await self._write(Content(document))
         except ConflictError as error:
-            raise self.conflict() from error
+            if not await self._was_unanswered():
+                raise self.conflict() from error
+            await self.swap(document)
 
     def conflict(self) -> StateConflictError:
         """Return the error for a document that someone else has written."""
@@ -125,7 +135,8 @@ class DocumentWriter:
     def _differs(self, manifest: Manifest) -> bool:
         is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
         # Another revision may hold the same document: someone has changed the metadata only.
-        return not is_same_revision and blob_of(manifest) != self._head
+        blob = blob_of(manifest)
+        return not is_same_revision and blob != self._head and _digest(blob) not in self._unanswered
 
     def is_unmarked(self, seen: Lookup) -> bool:
         """Whether owner reference or labels are missing, as far as watches have delivered.
@@ -166,6 +177,7 @@ class DocumentWriter:
             await self._check_revision()
         head = with_parts(head, await self._parts.write(parts))
         manifest = config_map_of(self._source, self.name, head)
+        self._unanswered.append(_digest(head))
         # A create fails if someone was quicker: it is the compare-and-swap of the first write.
         if self._revision is None:
             stored = await self._api.create(CONFIG_MAP, manifest)
@@ -178,8 +190,22 @@ class DocumentWriter:
             stored["metadata"]["resourceVersion"],
         )
         self._uid = stored["metadata"]["uid"]
+        self._unanswered.clear()
         # Last: until the new head is stored, readers of the old one need its parts.
         await self._parts.head_stored()
+
+    async def _was_unanswered(self) -> bool:
+        """Take over what is stored if it is what a request of ours that got no answer has written.
+
+        It is no write of another process, so nothing was decided that we do not know.
+        """
+        found = await self._found()
+        if found is None or _digest(blob_of(found)) not in self._unanswered:
+            return False
+        self._revision, self._uid = found["metadata"]["resourceVersion"], found["metadata"]["uid"]
+        self._head = blob_of(found)
+        self._unanswered.clear()
+        return True
 
     async def _check_revision(self) -> None:
         """Parts are written without a compare-and-swap of their own.
@@ -190,3 +216,11 @@ class DocumentWriter:
         revision = found["metadata"]["resourceVersion"] if found is not None else None
         if revision != self._revision:
             raise ConflictError(f"ConfigMap {self.name} has changed")
+
+
+def _digest(head: Blob) -> bytes:
+    """Return a digest of a head: a few bytes, where a head may have a million."""
+    found = hashlib.sha256()
+    for name, value in sorted({**head.data, **head.binary}.items()):
+        found.update(f"{name} {len(value)} {value}".encode())
+    return found.digest()

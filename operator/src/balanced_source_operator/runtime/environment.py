@@ -12,6 +12,7 @@ from balanced_source_operator.kube.port import KubernetesApi
 from balanced_source_operator.metrics import Metrics
 from balanced_source_operator.runtime.alignment import Alignments
 from balanced_source_operator.runtime.audience import Audience, NoAudience
+from balanced_source_operator.runtime.best_effort import BestEffort
 from balanced_source_operator.runtime.call_pool import CallPool
 from balanced_source_operator.runtime.restart_slots import RestartSlots
 from balanced_source_operator.settings import Settings
@@ -32,6 +33,7 @@ class Environment:
     alignments: Alignments = field(default_factory=Alignments)
     restarts: RestartSlots = field(default_factory=RestartSlots)
     audience: Audience = field(default_factory=NoAudience)
+    best_effort: BestEffort = field(default_factory=BestEffort)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,11 @@ class SourceRuntime:
             environment.api, source, self._events, capacity=stored_capacity(self._observed.body)
         )
         self._status = StatusWriter(
-            environment.api, source, self._events, instance=environment.settings.instance
+            environment.api,
+            source,
+            self._events,
+            instance=environment.settings.instance,
+            best_effort=environment.best_effort,
         )
         self._announcer = Announcer(source, self._events)
         self._spec = EffectiveSpec(environment.api, source, self._problems)

@@ -1,14 +1,21 @@
 """Writes the status when it has changed, and says in events what people should see."""
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Self
 
 import structlog
 
-from balanced_source_operator.kube.port import KubernetesApi, Manifest
+from balanced_source_operator.kube.port import (
+    KubernetesApi,
+    KubernetesError,
+    Manifest,
+    RefusedError,
+)
 from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
+from balanced_source_operator.runtime.best_effort import BestEffort
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.observed import revision
 from balanced_source_operator.spec import Status
@@ -51,10 +58,17 @@ class StatusWriter:
         source: whose status it is.
         events: where events are posted.
         instance: name of the operator's installation; empty if it has none.
+        best_effort: bounds the writes in which only measured numbers changed.
     """
 
     def __init__(
-        self, api: KubernetesApi, source: Identity, events: EventRecorder, *, instance: str = ""
+        self,
+        api: KubernetesApi,
+        source: Identity,
+        events: EventRecorder,
+        *,
+        instance: str = "",
+        best_effort: BestEffort | None = None,
     ) -> None:
         self._api = api
         self._source = source
@@ -63,6 +77,7 @@ class StatusWriter:
         self._stored: _Stored | None = None
         self._at, self._repaired_at = 0.0, -float("inf")
         self._instance = instance
+        self._best_effort = best_effort or BestEffort()
         self._rival, self._rival_at = "", -float("inf")
 
     def rival(self, seen: Manifest) -> str:
@@ -118,16 +133,27 @@ class StatusWriter:
         if wanted == self._written:
             return left if is_edited else None
         is_only_lag = {**wanted, **_MEASURED} == {**self._written, **_MEASURED}
-        if is_only_lag and now - self._at < LAG_INTERVAL:
+        if is_only_lag and (now - self._at < LAG_INTERVAL or not self._best_effort.is_free):
             return LAG_INTERVAL
         before, self._at = self._written, now
-        stored = await self._api.patch_status(
-            BALANCED_SOURCE, self._source.namespace, self._source.name, wanted
-        )
-        self._written = wanted
-        self._stored = None if stored is None else _Stored.of(stored)
+        with self._best_effort.write() if is_only_lag else contextlib.nullcontext():
+            await self._store(wanted)
         await self._tell(before, wanted)
         return None
+
+    async def _store(self, wanted: dict[str, Any]) -> None:
+        try:
+            stored = await self._api.patch_status(
+                BALANCED_SOURCE, self._source.namespace, self._source.name, wanted
+            )
+        except RefusedError:
+            raise
+        except KubernetesError:
+            # It may be stored all the same, and is no edit of someone else then.
+            self._stored = None
+            raise
+        self._written = wanted
+        self._stored = None if stored is None else _Stored.of(stored)
 
     def _is_edited(self, seen: Manifest) -> bool:
         """Whether the status differs from what the API server made of ours in a later version."""
