@@ -295,7 +295,7 @@ async def test_a_document_without_its_source_is_collected_however_fast_the_machi
 
 
 @pytest.mark.parametrize("before", ["", "old"], ids=["first write", "later write"])
-async def test_what_was_stored_without_an_answer_is_no_write_of_another_process(
+async def test_what_was_stored_without_an_answer_was_written_by_this_process(
     scene: Scene, before: str
 ) -> None:
     """A slow API server stores it after the operator has given up waiting."""

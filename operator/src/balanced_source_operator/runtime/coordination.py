@@ -154,17 +154,18 @@ class Coordination:
 
     def reported(self, host: str = FIRST_HOST) -> HostReport | None:
         """The newest report of a host as it was seen, accepted or not; None if there is none."""
-        if host not in self._reports:
-            self._reports[host] = Reports(self._identity.on_host(host), self._observed)
-        report = self._reports[host].newest()
+        report = self._reports_of(host).newest()
         return report if report is not None and report.host == host else None
 
     def host_of_report(self, name: str) -> str | None:
         """Return the host whose reports a ConfigMap of that name holds; None: something else."""
         hosts = self.coordinator.state.hosts if self.coordinator is not None else (FIRST_HOST,)
-        return next(
-            (host for host in hosts if self._identity.on_host(host).documents.readers == name), None
-        )
+        return next((host for host in hosts if self._reports_of(host).name == name), None)
+
+    def _reports_of(self, host: str) -> Reports:
+        if host not in self._reports:
+            self._reports[host] = Reports(self._identity.on_host(host), self._observed)
+        return self._reports[host]
 
     def is_echo(self, name: str) -> bool:
         """Return whether a ConfigMap, as last seen, is just what this operator has written."""

@@ -197,7 +197,7 @@ class DocumentWriter:
     async def _was_unanswered(self) -> bool:
         """Take over what is stored if it is what a request of ours that got no answer has written.
 
-        It is no write of another process, so nothing was decided that we do not know.
+        No other process has written it, so nothing was decided that we do not know.
         """
         found = await self._found()
         if found is None or _digest(blob_of(found)) not in self._unanswered:

@@ -20,10 +20,16 @@ _TOO_NEW: Final = "too new"
 
 
 class Reports:
-    """Of one host. With many splits a report is large, and a source has many turns for each."""
+    """Of one host. With many splits a report is large, and a source has many turns for each.
+
+    Attributes:
+        name: of the ConfigMap.
+    """
 
     def __init__(self, source: Identity, observed: Observed) -> None:
         self._source = source
+        # Asked for at each change of any ConfigMap of the source, so made once.
+        self.name = source.documents.readers
         self._observed = observed
         self._seen: Manifest | None = None
         self._newest: HostReport | None = None
@@ -31,7 +37,7 @@ class Reports:
 
     def newest(self) -> HostReport | None:
         """The report as it was last seen; one that is empty or edited is no one's."""
-        seen = self._observed.get(CONFIG_MAP, self._source.documents.readers)
+        seen = self._observed.get(CONFIG_MAP, self.name)
         if seen is not self._seen:
             self._seen, self._newest = seen, self._decoded(seen)
         return self._newest
@@ -45,14 +51,12 @@ class Reports:
         if self._refused is None:
             return None
         message = (
-            f"The report of host {self._source.host} in ConfigMap {self._source.documents.readers}"
+            f"The report of host {self._source.host} in ConfigMap {self.name}"
             f" has version {self._refused.found}, and the operator reads versions up to"
             f" {self._refused.supported}: the driver is of a newer release. Upgrade the operator,"
             " or use an image of its release (spec.application.image)"
         )
-        return Problem(
-            reason=Reason.REPORT_TOO_NEW, message=message, scope=self._source.documents.readers
-        )
+        return Problem(reason=Reason.REPORT_TOO_NEW, message=message, scope=self.name)
 
     def _decoded(self, seen: Manifest | None) -> HostReport | None:
         self._refused = None

@@ -81,8 +81,7 @@ class SourceRuntime:
 
     def __init__(self, environment: Environment, body: Mapping[str, Any]) -> None:
         self._observed = Observed(body)
-        source = self._observed.identity
-        self._identity = source
+        source = self._identity = self._observed.identity
         self._problems = ProblemBoard()
         self._wake, self._changed = asyncio.Event(), asyncio.Event()
         self._api = ReportingApi(environment.api, self._problems)
