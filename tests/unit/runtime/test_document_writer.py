@@ -1,6 +1,7 @@
 """One document of the operator: compare-and-swap, repair, and parts for what does not fit."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -331,3 +332,30 @@ async def test_what_another_process_stores_after_a_request_without_an_answer_is_
         await scene.writer.swap("newer")
 
     assert await scene.other().read() == "theirs"
+
+
+@pytest.mark.parametrize("cut", range(1, 24))
+@pytest.mark.parametrize("is_put", [False, True], ids=["swap", "put"])
+async def test_a_large_document_that_was_stored_without_an_answer_stays_whole_until_the_next_one(
+    scene: Scene, cut: int, *, is_put: bool
+) -> None:
+    """The operator may die at any call of the next write."""
+
+    async def store(document: str) -> None:
+        await (scene.writer.put(Content(document)) if is_put else scene.writer.swap(document))
+
+    await store("old")
+    scene.lose(Fault.LOST_RESPONSE, after=10)  # a look at the head, two calls a part, the head
+    with pytest.raises(KubernetesError):
+        await store(LARGE["a"])
+    assert await scene.other().read() == LARGE["a"]
+
+    scene.lose(Fault.LOST_REQUEST, after=cut)
+    with contextlib.suppress(KubernetesError):
+        await store(LARGE["b"])
+    scene.client._fault = None
+
+    assert await scene.other().read() in (LARGE["a"], LARGE["b"])
+    await store(LARGE["b"])
+    assert await scene.other().read() == LARGE["b"]
+    assert sum(scene.parts().values()) == 4, "no part is left over"

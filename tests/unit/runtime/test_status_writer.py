@@ -53,6 +53,12 @@ class Scene:
             self.client, identity(), events, instance="blue", best_effort=self.best_effort
         )
 
+    async def write_without_an_answer(self, wanted: Status) -> None:
+        self.client._fault, self.client._at = Fault.LOST_RESPONSE, len(self.client.calls) + 1
+        with pytest.raises(KubernetesError):
+            await self.writer.write(wanted, seen=self.seen)
+        self.client._fault = None
+
     @property
     def seen(self) -> Any:
         return self.server.find(BALANCED_SOURCE, "default", "orders")
@@ -222,10 +228,7 @@ def test_a_status_that_was_stored_without_an_answer_is_no_edit() -> None:
     async def play() -> None:
         scene = Scene()
         await scene.writer.write(status(readers=2), seen=scene.seen)
-        scene.client._fault, scene.client._at = Fault.LOST_RESPONSE, len(scene.client.calls) + 1
-        with pytest.raises(KubernetesError):
-            await scene.writer.write(status(readers=3), seen=scene.seen)
-        scene.client._fault = None
+        await scene.write_without_an_answer(status(readers=3))
 
         with capture_logs() as logs:
             await scene.writer.write(status(readers=3), seen=scene.seen)
@@ -233,6 +236,22 @@ def test_a_status_that_was_stored_without_an_answer_is_no_edit() -> None:
         assert logs == []
         assert scene.seen["status"]["readers"] == 3
         assert await scene.writer.write(status(readers=3), seen=scene.seen) is None
+
+    virtual_time.run(play())
+
+
+def test_a_status_that_was_stored_without_an_answer_does_not_outlive_what_it_says() -> None:
+    """What was written before it holds again."""
+
+    async def play() -> None:
+        scene = Scene()
+        await scene.writer.write(status(readers=2), seen=scene.seen)
+        await scene.write_without_an_answer(status(readers=3))
+
+        await asyncio.sleep(LAG_INTERVAL)
+        await scene.writer.write(status(readers=2), seen=scene.seen)
+
+        assert scene.seen["status"]["readers"] == 2
 
     virtual_time.run(play())
 

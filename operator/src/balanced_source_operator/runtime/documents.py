@@ -3,11 +3,11 @@
 Compare-and-swap for the state, repair for the assignment.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from balanced_source.documents import envelope
 from balanced_source.documents.parts import Content, assemble, lay_out, parts_of, with_parts
 from balanced_source.documents.storage import Blob
 from balanced_source.errors import IncompatibleVersionError, StateConflictError, StateError
@@ -51,7 +51,7 @@ class DocumentWriter:
         self._head = Blob()
         self._revision: str | None = None
         self._uid: str | None = None
-        self._unanswered: deque[bytes] = deque(maxlen=_REMEMBERED)
+        self._unanswered: deque[str] = deque(maxlen=_REMEMBERED)
         self._parts = PartWriter(api, source, name)
 
     @property
@@ -99,7 +99,7 @@ class DocumentWriter:
         try:
             await self._write(Content(document))
         except ConflictError as error:
-            if not await self._was_unanswered():
+            if not self._is_taken_over(await self._found()):
                 raise self.conflict() from error
             await self.swap(document)
 
@@ -114,7 +114,8 @@ class DocumentWriter:
         except ConflictError:
             # The assignment has one writer and follows from the stored state, so what is ours wins.
             found = await self._found()
-            self._revision = found["metadata"]["resourceVersion"] if found is not None else None
+            if not self._is_taken_over(found):
+                self._revision = found["metadata"]["resourceVersion"] if found is not None else None
             await self._write(content)
 
     def is_foreign(self, seen: Lookup) -> bool:
@@ -133,10 +134,11 @@ class DocumentWriter:
         return found is None or self._differs(found) or await self._parts.is_still_foreign()
 
     def _differs(self, manifest: Manifest) -> bool:
-        is_same_revision = manifest["metadata"]["resourceVersion"] == self._revision
+        if manifest["metadata"]["resourceVersion"] == self._revision:
+            return False
         # Another revision may hold the same document: someone has changed the metadata only.
-        blob = blob_of(manifest)
-        return not is_same_revision and blob != self._head and _digest(blob) not in self._unanswered
+        head = blob_of(manifest)
+        return head != self._head and _digest(head) not in self._unanswered
 
     def is_unmarked(self, seen: Lookup) -> bool:
         """Whether owner reference or labels are missing, as far as watches have delivered.
@@ -194,16 +196,18 @@ class DocumentWriter:
         # Last: until the new head is stored, readers of the old one need its parts.
         await self._parts.head_stored()
 
-    async def _was_unanswered(self) -> bool:
+    def _is_taken_over(self, found: Manifest | None) -> bool:
         """Take over what is stored if it is what a request of ours that got no answer has written.
 
-        No other process has written it, so nothing was decided that we do not know.
+        No other process has written it, so nothing was decided that we do not know. Returns
+        whether it is.
         """
-        found = await self._found()
-        if found is None or _digest(blob_of(found)) not in self._unanswered:
+        if found is None or _digest(head := blob_of(found)) not in self._unanswered:
             return False
         self._revision, self._uid = found["metadata"]["resourceVersion"], found["metadata"]["uid"]
-        self._head = blob_of(found)
+        self._head = head
+        # The next write must not touch what this head names: it may be cut off, too.
+        self._parts.replaced_by(parts_of(head))
         self._unanswered.clear()
         return True
 
@@ -218,9 +222,6 @@ class DocumentWriter:
             raise ConflictError(f"ConfigMap {self.name} has changed")
 
 
-def _digest(head: Blob) -> bytes:
+def _digest(head: Blob) -> str:
     """Return a digest of a head: a few bytes, where a head may have a million."""
-    found = hashlib.sha256()
-    for name, value in sorted({**head.data, **head.binary}.items()):
-        found.update(f"{name} {len(value)} {value}".encode())
-    return found.digest()
+    return envelope.digest({**head.data, **head.binary})

@@ -40,6 +40,12 @@ class PartWriter:
         """The stored head names these."""
         self._named, self._written = tuple(refs), ()
 
+    def replaced_by(self, refs: Sequence[PartRef]) -> None:
+        """The stored head names these; the others are emptied after the next head."""
+        others = {ref.number for ref in (*self._named, *self._written)}
+        self._outdated = (self._outdated | others) - {ref.number for ref in refs}
+        self.adopt(refs)
+
     def forget(self) -> None:
         """Nothing is known about what is stored."""
         self._named, self._written = (), ()
@@ -69,9 +75,7 @@ class PartWriter:
 
         Empty the parts that no one needs any more.
         """
-        others = {ref.number for ref in (*self._named, *self._written)}
-        self._outdated = (self._outdated | others) - {ref.number for ref in self._next}
-        self.adopt(self._next)
+        self.replaced_by(self._next)
         while self._outdated:
             number = min(self._outdated)
             await self._put(number, Blob())

@@ -68,7 +68,7 @@ class StatusWriter:
         events: EventRecorder,
         *,
         instance: str = "",
-        best_effort: BestEffort | None = None,
+        best_effort: BestEffort,
     ) -> None:
         self._api = api
         self._source = source
@@ -77,7 +77,8 @@ class StatusWriter:
         self._stored: _Stored | None = None
         self._at, self._repaired_at = 0.0, -float("inf")
         self._instance = instance
-        self._best_effort = best_effort or BestEffort()
+        self._best_effort = best_effort
+        self._is_unanswered = False
         self._rival, self._rival_at = "", -float("inf")
 
     def rival(self, seen: Manifest) -> str:
@@ -130,7 +131,7 @@ class StatusWriter:
             )
             # Forgotten, or the comparison below would call the status unchanged.
             self._written, self._repaired_at = {}, now
-        if wanted == self._written:
+        if wanted == self._written and not self._is_unanswered:
             return left if is_edited else None
         is_only_lag = {**wanted, **_MEASURED} == {**self._written, **_MEASURED}
         if is_only_lag and (now - self._at < LAG_INTERVAL or not self._best_effort.is_free):
@@ -150,15 +151,17 @@ class StatusWriter:
             raise
         except KubernetesError:
             # It may be stored all the same, and is no edit of someone else then.
-            self._stored = None
+            self._is_unanswered = True
             raise
-        self._written = wanted
+        self._written, self._is_unanswered = wanted, False
         self._stored = None if stored is None else _Stored.of(stored)
 
     def _is_edited(self, seen: Manifest) -> bool:
         """Whether the status differs from what the API server made of ours in a later version."""
         # A watch may still deliver what was stored before our own write.
-        if self._stored is None or not self._written or revision(seen) <= self._stored.revision:
+        if self._stored is None or not self._written or self._is_unanswered:
+            return False
+        if revision(seen) <= self._stored.revision:
             return False
         return bool(seen.get("status") != self._stored.status)
 
