@@ -151,7 +151,7 @@ class Metrics:
         self._reasons: dict[Identity, set[tuple[str, str]]] = {}
         self._conditions: dict[Identity, set[str]] = {}
         self._hosts: dict[Identity, set[str]] = {}
-        self._observed: dict[Identity, tuple[Status, Mapping[str, float | None] | None]] = {}
+        self._observed: dict[Identity, tuple[Status, Mapping[str, float | None]]] = {}
 
     def _made(self, kind: Any, name: str, text: str, *labels: str) -> Any:
         return kind(PREFIX + name, text, labels, registry=self.registry)
@@ -209,13 +209,14 @@ class Metrics:
         Values of `OF_SIGNALS` by their names.
         """
         labels = (source.namespace, source.name)
-        before_status, before = self._observed.get(source, (None, None))
+        signals = signals or {}
+        before_status, before = self._observed.get(source, (None, {}))
         self._observed[source] = (status, signals)
         # Most turns change only the time of the report, and setting every series takes time with
         # thousands of sources.
         for name, gauge in self._signals.items():
-            if before is None or before.get(name) != (signals or {}).get(name):
-                _set(gauge, labels, (signals or {}).get(name))
+            if before.get(name) != signals.get(name):
+                _set(gauge, labels, signals.get(name))
         if before_status == status:
             return
         for name, gauge in self._status.items():
@@ -231,8 +232,8 @@ class Metrics:
 
         A driver may report while its end is known already: no report is expected then.
         """
-        _, signals = self._observed.get(source, (None, None))
-        if signals is None or signals.get("report_timestamp_seconds") is None:
+        _, signals = self._observed.get(source, (None, {}))
+        if signals.get("report_timestamp_seconds") is None:
             return
         self._signals["report_timestamp_seconds"].labels(source.namespace, source.name).set(
             heartbeat

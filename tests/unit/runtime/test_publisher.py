@@ -6,7 +6,7 @@ from dataclasses import replace
 from balanced_source.documents.assignment import Assignment
 from balanced_source_operator.resources.kinds import BALANCED_SOURCE
 from balanced_source_operator.runtime.publisher import Publisher
-from support.builders import UID, identity
+from support.builders import identity, source_body
 from support.fake_kubernetes import FakeKubernetes
 
 FIRST = Assignment(epoch=1, parallelism=2, incarnations={"0": 1, "1": 1})
@@ -14,9 +14,7 @@ FIRST = Assignment(epoch=1, parallelism=2, incarnations={"0": 1, "1": 1})
 
 def test_only_hosts_that_do_not_have_an_assignment_get_it() -> None:
     server = FakeKubernetes()
-    server.add(
-        BALANCED_SOURCE, {"metadata": {"name": "orders", "namespace": "default", "uid": UID}}
-    )
+    server.add(BALANCED_SOURCE, source_body())
     client = server.client()
     publisher = Publisher(client, identity())
 

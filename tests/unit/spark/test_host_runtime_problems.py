@@ -43,6 +43,19 @@ def registered(runtime: HostRuntime, channel: MemoryChannel) -> None:
     wait_until(lambda: channel.reports, 20, "registration", interval=0.005)
 
 
+def finished(runtime: HostRuntime, channel: MemoryChannel) -> StreamOffset:
+    """Return the offset of a query that has read everything and has reported it."""
+    registered(runtime, channel)
+    ended = Assignment(epoch=1, parallelism=1, incarnations={"0": 1}, no_more_splits=frozenset({0}))
+    channel.publish(ended)
+    base = runtime.base()
+    assert base is not None
+    runtime.planned(base)
+    runtime.committed(base)
+    wait_until(lambda: runtime.is_finished(base), 8, "the report of the end", interval=0.005)
+    return base
+
+
 def test_a_problem_is_in_the_next_report_until_it_is_resolved(
     channel: MemoryChannel, runtime: HostRuntime
 ) -> None:
@@ -186,15 +199,7 @@ def test_a_query_that_is_finished_reports_that_at_once(
     channel: MemoryChannel, runtime: HostRuntime
 ) -> None:
     """The operator learns of the end by this report alone, so the query waits for it."""
-    registered(runtime, channel)
-    ended = Assignment(epoch=1, parallelism=1, incarnations={"0": 1}, no_more_splits=frozenset({0}))
-    channel.publish(ended)
-    base = runtime.base()
-    assert base is not None
-    runtime.planned(base)
-    runtime.committed(base)
-
-    wait_until(lambda: runtime.is_finished(base), 8, "the report of the end", interval=0.005)
+    base = finished(runtime, channel)
 
     assert channel.reports[-1].epoch == 1
     count = len(channel.reports)
@@ -264,14 +269,7 @@ def test_a_report_of_before_the_end_does_not_finish_a_query(
     channel: MemoryChannel, runtime: HostRuntime, older: dict[str, Any]
 ) -> None:
     """The operator would wait for the rest, and start the query again."""
-    registered(runtime, channel)
-    ended = Assignment(epoch=1, parallelism=1, incarnations={"0": 1}, no_more_splits=frozenset({0}))
-    channel.publish(ended)
-    base = runtime.base()
-    assert base is not None
-    runtime.planned(base)
-    runtime.committed(base)
-    wait_until(lambda: runtime.is_finished(base), 8, "the report of the end", interval=0.005)
+    base = finished(runtime, channel)
     runtime.close()
     newest = runtime._reported
     assert newest is not None
