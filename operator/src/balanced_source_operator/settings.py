@@ -36,7 +36,9 @@ class Settings:
     """
 
     resync: float = 60.0
-    """Seconds after which a source is checked even without an event, in case one was lost."""
+    """Seconds after which a source is checked even without an event, in case one was lost. Where
+    a query reads what is assigned, and there is no problem and nothing to do, five times as long.
+    """
 
     save_interval: float = 30.0
     """Seconds between stores of the enumerator state when only positions have moved."""

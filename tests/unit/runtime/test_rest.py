@@ -7,7 +7,7 @@ import pytest
 
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.liveness import ALIVE, Pulses
-from balanced_source_operator.runtime.rest import rest, unless_ended
+from balanced_source_operator.runtime.rest import rest, unless_ended, until_check
 from support import virtual_time
 
 REPORT = HostReport(incarnation=1, sequence=1)
@@ -98,3 +98,20 @@ def test_a_cancelled_task_ends_and_an_error_of_a_connector_does_not_end_it() -> 
 
     virtual_time.run(play())
     virtual_time.run(stopped())
+
+
+@pytest.mark.parametrize(
+    ("reasons", "times"),
+    [
+        (["Reading", "Stable", "AsExpected"], 5),
+        ([], 1),
+        (["Reading", "Stable"], 1),
+        (["Reading", "WaitingForReaders", "AsExpected"], 1),
+        (["Reading", "Stable", "ClusterUnreachable"], 1),
+        (["Suspended", "Stable", "AsExpected"], 1),
+        (["Reading", "Stable", "AsExpected", "RestartPending"], 1),
+    ],
+)
+def test_only_a_source_at_rest_is_checked_less_often(reasons: list[str], times: int) -> None:
+    status = {"conditions": [{"reason": reason} for reason in reasons]}
+    assert until_check(60.0, status) == 60.0 * times

@@ -1,7 +1,10 @@
 """Lists and watches of a whole kind, beside the single objects of `kube.client`."""
 
+import asyncio
+import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import aiohttp
@@ -23,6 +26,16 @@ SILENCE: Final = 90.0
 The API server sends a bookmark every minute, unless nothing of the kind has changed since it
 started.
 """
+
+GATHER: Final = 0.1
+"""Seconds for which further changes may wait in the kernel once a watch has delivered something.
+
+To wake the process, decrypt and resume for each of a hundred heartbeats a second costs several
+times what is done about them. The first change after a pause is not held up.
+"""
+
+GATHER_BYTES: Final = 32 << 10
+"""Bytes that do not wait any longer."""
 
 _CONNECT: Final = 15.0
 _GONE: Final = 410
@@ -127,7 +140,7 @@ class KubernetesStream:
                 if response.status != 200:  # noqa: PLR2004 - the only success of a watch
                     raise _refusal(kind, response.status, await response.text())
                 try:
-                    async for line in _lines(response.content):
+                    async for line in _lines(_gathered(response)):
                         yield _change(kind, line)
                 # Not where the answer does not even begin: that is a fault.
                 except aiohttp.SocketTimeoutError as error:
@@ -161,10 +174,44 @@ class KubernetesStream:
         )
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def _gathered(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield what comes in chunks; after a small one, look again only when `GATHER` is over."""
+    async for chunk in response.content.iter_any():
+        yield chunk
+        if len(chunk) < GATHER_BYTES and (raw := _socket_of(response)) is not None:
+            with _not_woken(raw):
+                await asyncio.sleep(GATHER)
+
+
+def _socket_of(response: aiohttp.ClientResponse) -> socket.socket | None:
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    return transport.get_extra_info("socket") if transport is not None else None
+
+
+@contextlib.contextmanager
+def _not_woken(raw: socket.socket) -> Iterator[None]:
+    """Let the kernel keep what comes until it is much, or the connection ends.
+
+    Pausing a transport would not do: with TLS, asyncio reads from the socket all the same.
+    """
+    _low_water(raw, GATHER_BYTES)
+    try:
+        yield
+    finally:
+        _low_water(raw, 1)
+
+
+def _low_water(raw: socket.socket, size: int) -> None:
+    """Set how many bytes make a socket readable; see SO_RCVLOWAT in socket(7)."""
+    with contextlib.suppress(OSError):  # closed meanwhile
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield lines of any length; `readline` has a limit below that of an object."""
     rest: list[bytes] = []
-    async for chunk in content.iter_any():
+    async for chunk in chunks:
         first, *others = chunk.split(b"\n")
         rest.append(first)
         for line in others:

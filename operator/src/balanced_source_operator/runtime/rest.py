@@ -3,8 +3,30 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Mapping
+from typing import Any, Final
 
+from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import Pulses
+
+_AT_REST: Final = 5
+"""Times the interval of the checks for a source about which there is nothing to say or to do.
+
+With a thousand sources, checks that find nothing would cost as much as everything else together.
+"""
+
+_UNEVENTFUL: Final = {Reason.READING, Reason.STABLE, Reason.AS_EXPECTED}
+
+
+def until_check(interval: float, status: Mapping[str, Any]) -> float:
+    """Return the seconds until a source is checked if nothing happens.
+
+    Args:
+        interval: seconds, for a source that waits for something or has a problem.
+        status: as it was written last.
+    """
+    reasons = {condition["reason"] for condition in status.get("conditions", ())}
+    return interval * _AT_REST if reasons == _UNEVENTFUL else interval
 
 
 async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:

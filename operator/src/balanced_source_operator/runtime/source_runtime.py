@@ -61,7 +61,7 @@ from balanced_source_operator.runtime.losses import known_losses
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
-from balanced_source_operator.runtime.rest import rest, unless_ended
+from balanced_source_operator.runtime.rest import rest, unless_ended, until_check
 from balanced_source_operator.runtime.sentences import DEFECT, defect, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.trials import Trials
@@ -270,7 +270,7 @@ class SourceRuntime:
         held_back = await self._write_status()
         alignment_due = self._env.alignments.pause(self._identity)
         pauses = (
-            self._env.settings.resync,
+            until_check(self._env.settings.resync, self._stored_status),
             min(
                 (d.look_again for d in self._decisions.values() if d.look_again is not None),
                 default=None,
