@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 
+from balanced_source.api import Position
+from balanced_source.coordinator import state_codec
 from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.liveness import ALIVE, is_heartbeat
 from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
 from balanced_source_operator.settings import Settings
+from balanced_source_operator.spec import parse_spec
 from support import virtual_time
+from support.builders import source_of
 from support.cluster_story import NAMESPACE, SPEC, Story
 from support.virtual_time import clock
 from support.world import UID
@@ -44,21 +48,23 @@ async def at_rest(story: Story, **spec: Any) -> None:
     await beats(story, 2 * Settings().resync + 10)
 
 
-async def beats(story: Story, seconds: float) -> None:
+async def beats(story: Story, seconds: float, *, read: int = 0) -> None:
     """The driver reports every 10 seconds."""
     begin = clock()
     while clock() - begin < seconds:
-        beat(story)
+        beat(story, read=read)
         due = clock() + 10
         await story.until(lambda due=due: clock() >= due, "the next heartbeat")  # type: ignore[misc]
 
 
-def beat(story: Story) -> None:
+def beat(story: Story, *, read: int = 0) -> None:
+    """A report; `read`: records of each split that were read since the driver started."""
     story.driver.sequence += 1
     report = story.driver.host.report(sequence=story.driver.sequence)
     assert report is not None
+    positions = {split_id: int(at or 0) + read for split_id, at in report.positions.items()}
     story.documents["0"] = report_document.encode(
-        replace(report, heartbeat=clock(), lag=0), source=UID
+        replace(report, heartbeat=clock(), lag=0, positions=positions), source=UID
     )
 
 
@@ -77,7 +83,7 @@ def test_heartbeats_alone_write_nothing_and_cost_no_turn() -> None:
         await beats(story, 300)
         written = [call for call in calls(story)[len(before) :] if call.startswith(WRITES)]
         assert written == []
-        assert turns(story) - began <= 3, "30 heartbeats; a check, and a discovery in two"
+        assert turns(story) - began <= 2, "30 heartbeats, a check and a discovery"
         assert (story.sample("report_timestamp_seconds") or 0) >= clock() - 11, (
             "and the metric knows of the newest one"
         )
@@ -103,6 +109,28 @@ def test_a_driver_that_speaks_again_is_noticed_at_once() -> None:
         begin = clock()
         await story.until(lambda: story.status.get("lag") == 0, "the driver to count as alive")
         assert clock() - begin < 10, "virtual seconds: before the next resync"
+
+    check(play)
+
+
+def stored_positions(story: Story) -> set[Position]:
+    text = story.documents.text("enumerator")
+    assert text is not None
+    state = state_codec.decode(text, source_of(parse_spec(SPEC), None), uid=UID).coordinator
+    return set(state.positions(state.owners).values())
+
+
+def test_positions_are_stored_although_only_heartbeats_follow_them() -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story)
+        (before,) = stored_positions(story)
+        await beats(story, 10, read=1)
+        await story.until(lambda: stored_positions(story) == {int(before or 0) + 1}, "a store")
+        await beats(story, Settings().save_interval + 10, read=2)
+        assert stored_positions(story) == {int(before or 0) + 2}, "not only at the next check"
+        began = turns(story)
+        await beats(story, 200, read=2)
+        assert turns(story) - began <= 2, "and then nothing is due"
 
     check(play)
 

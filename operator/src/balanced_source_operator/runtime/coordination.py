@@ -58,6 +58,7 @@ from balanced_source_operator.runtime.host_losses import HostLosses
 from balanced_source_operator.runtime.observed import Observed
 from balanced_source_operator.runtime.publisher import Publisher
 from balanced_source_operator.runtime.reports import Reports, report_newer
+from balanced_source_operator.runtime.saved_progress import SavedProgress
 from balanced_source_operator.runtime.state_loss import corrupt, rebuilt
 from balanced_source_operator.spec.hosts import host_names
 
@@ -103,7 +104,7 @@ class Coordination:
         self._asked: tuple[WantedCall, ...] = ()
         self._undone: list[Effect] = []
         self._roll = STEADY
-        self._saved_at = 0.0
+        self._saved = SavedProgress(environment.settings.save_interval)
         self._log = log.bind(source=source.name, namespace=source.namespace)
         self.coordinator: SourceCoordinator[Any, Any] | None = None
 
@@ -346,8 +347,11 @@ class Coordination:
 
     @property
     def pause(self) -> float | None:
-        """Seconds until a silent host counts as lost; None if none is silent."""
-        return self._losses.pause()
+        """Seconds until a silent host counts as lost or positions are stored; None for neither."""
+        coordinator = self.coordinator
+        unsaved = self._saved.pause(coordinator.state) if coordinator is not None else None
+        pauses = (self._losses.pause(), unsaved)
+        return min((pause for pause in pauses if pause is not None), default=None)
 
     async def _lease(self, desired: Desired) -> None:
         """Tell the hosts of a source that reassigns splits when they must stop without a report."""
@@ -406,7 +410,7 @@ class Coordination:
             effect.checkpoint, self.coordinator.source, uid=self._identity.uid
         )
         await self._store(text)
-        self._saved_at = time.monotonic()
+        self._saved.note(effect.checkpoint.coordinator)
 
     async def execute_call(self, effect: ExecuteCall) -> None:
         """Hand a call to the threads that make them."""
@@ -479,8 +483,7 @@ class Coordination:
     async def _save_progress(self, coordinator: SourceCoordinator[Any, Any]) -> None:
         """Store positions now and then, although nothing was decided."""
         best_effort = self._env.best_effort
-        is_due = time.monotonic() - self._saved_at >= self._env.settings.save_interval
-        if not is_due or not best_effort.is_free or self._state.text is None:
+        if self._saved.left() or not best_effort.is_free or self._state.text is None:
             return
         text = state_codec.encode(
             coordinator.checkpoint(), coordinator.source, uid=self._identity.uid
@@ -488,4 +491,4 @@ class Coordination:
         if text != self._state.text:
             with best_effort.write():
                 await self._store(text)
-        self._saved_at = time.monotonic()
+        self._saved.note(coordinator.state)

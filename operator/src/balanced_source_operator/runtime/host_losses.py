@@ -155,7 +155,9 @@ class HostLosses:
             for host in self._pulses.silent(now=now)
         ]
         left += [since + self._after - now for since in self._unheard.values()]
-        left.append(self._quiet_since() + self._patience - now)
+        # A driver that is heard now falls silent first, and that ends the pause.
+        if self._pulses.pause(now=now) is None:
+            left.append(self._quiet_since() + self._patience - now)
         return min((seconds for seconds in left if 0 < seconds < math.inf), default=None)
 
     def _quiet_since(self) -> float:
