@@ -172,6 +172,8 @@ class Bench:
             )
             busy_patches = await self._patch(drivers)
             drivers.interval, drivers.has_progress = HEARTBEAT, False
+            # The API server has watches to open again after so many reports.
+            await asyncio.sleep(SETTLE)
             begin = await asyncio.to_thread(world.start_operator)
             await self._until(world.served, sources, "served after a new start")
             start, start_cpu = time.monotonic() - begin, world.look().cpu
