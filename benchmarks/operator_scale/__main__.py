@@ -172,8 +172,7 @@ class Bench:
             )
             busy_patches = await self._patch(drivers)
             drivers.interval, drivers.has_progress = HEARTBEAT, False
-            # The API server has watches to open again after so many reports.
-            await asyncio.sleep(SETTLE)
+            await self._settle()
             begin = await asyncio.to_thread(world.start_operator)
             await self._until(world.served, sources, "served after a new start")
             start, start_cpu = time.monotonic() - begin, world.look().cpu
@@ -204,7 +203,7 @@ class Bench:
         self, drivers: Drivers, name: str, *, interval: float, has_progress: bool
     ) -> Load:
         drivers.interval, drivers.has_progress = interval, has_progress
-        await asyncio.sleep(SETTLE + SETTLE_SOURCE * self._sources)
+        await self._settle()
         first, written = self._world.look(), drivers.written
         await asyncio.sleep(min(self._window, BUSY_WINDOW) if has_progress else self._window)
         last = self._world.look()
@@ -216,6 +215,10 @@ class Bench:
             f" {_words(load)}; machine load {os.getloadavg()[0]:.0f}"
         )
         return load
+
+    async def _settle(self) -> None:
+        """Wait until what another load has caused is done."""
+        await asyncio.sleep(SETTLE + SETTLE_SOURCE * self._sources)
 
     async def _patch(self, drivers: Drivers) -> tuple[float, ...]:
         """Change the number of readers of source after source, without waiting in between."""

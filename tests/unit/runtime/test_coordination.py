@@ -18,6 +18,7 @@ from balanced_source.coordinator import (
 from balanced_source_operator.controller.liveness import Pulses
 from balanced_source_operator.resources.kinds import DRAIN_ANNOTATION
 from balanced_source_operator.runtime.coordination import Coordination
+from balanced_source_operator.settings import Settings
 from support.builders import identity, make_spec, spark_application, spec_json
 from support.world import kafka_source
 
@@ -29,7 +30,7 @@ class Scene:
         self.wakes = 0
         self.told: list[Event] = []
         self.observed = SimpleNamespace(by_host={n: [found] for n, found in by_host.items()})
-        environment: Any = SimpleNamespace(api=None, settings=SimpleNamespace(gate_deadline=60.0))
+        environment: Any = SimpleNamespace(api=None, settings=Settings(gate_deadline=60.0))
         unused: Any = None
         observed: Any = self.observed
         self.coordination = Coordination(

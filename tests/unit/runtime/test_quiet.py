@@ -14,8 +14,9 @@ from balanced_source.coordinator import state_codec
 from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import HostReport
-from balanced_source_operator.controller.liveness import ALIVE, is_heartbeat
+from balanced_source_operator.controller.liveness import ALIVE, ReportNews, is_heartbeat, news_of
 from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
+from balanced_source_operator.runtime.heard import PROGRESS
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support import virtual_time
@@ -166,25 +167,81 @@ def test_an_operator_that_starts_beside_a_source_at_rest_writes_nothing() -> Non
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"sequence": 8, "heartbeat": 20.0}, True),
-        ({"sequence": 8, "lag": 1}, False),
-        ({"sequence": 8, "epoch": 2}, False),
-        ({"incarnation": 2}, False),
-        ({"sequence": 8, "positions": {("c", "t", 0): 6}}, False),
+        ({"sequence": 8, "heartbeat": 20.0}, ReportNews.HEARTBEAT),
+        ({"sequence": 8, "lag": 1}, ReportNews.PROGRESS),
+        ({"sequence": 8, "metrics": {"unread": 1}}, ReportNews.PROGRESS),
+        ({"sequence": 8, "positions": {("c", "t", 0): 6}}, ReportNews.PROGRESS),
+        ({"sequence": 8, "positions": {("c", "t", 1): 5}}, ReportNews.MORE),
+        ({"sequence": 8, "lag": None}, ReportNews.MORE),
+        ({"sequence": 8, "epoch": 2}, ReportNews.MORE),
+        ({"sequence": 8, "retained": {("c", "t", 1): 5}}, ReportNews.MORE),
+        ({"incarnation": 2}, ReportNews.MORE),
         (
             {
                 "sequence": 8,
                 "alignment": SourceWatermark(group="g", watermark=1, max_drift=1, idle_timeout=1.0),
             },
-            False,
+            ReportNews.MORE,
         ),
     ],
 )
-def test_only_a_report_that_says_nothing_else_is_a_heartbeat(
-    change: dict[str, Any], *, expected: bool
+def test_what_a_report_says_that_the_one_before_did_not(
+    change: dict[str, Any], expected: ReportNews
 ) -> None:
     before = HostReport(
         incarnation=1, sequence=7, epoch=1, positions={("c", "t", 0): 5}, lag=0, heartbeat=10.0
     )
-    assert is_heartbeat(before, replace(before, **change)) is expected
-    assert not is_heartbeat(None, before)
+    assert news_of(before, replace(before, **change)) is expected
+    assert is_heartbeat(before, replace(before, **change)) is (expected is ReportNews.HEARTBEAT)
+    assert news_of(None, before) is ReportNews.MORE
+
+
+async def reads_on(story: Story, seconds: int) -> float:
+    """The driver reports other positions every 2 seconds. Returns turns per second."""
+    began = turns(story)
+    for read in range(1, seconds // 2 + 1):
+        beat(story, read=read)
+        due = clock() + 2
+        await story.until(lambda due=due: clock() >= due, "the next report")  # type: ignore[misc]
+    return (turns(story) - began) / seconds
+
+
+def test_a_driver_that_reads_on_costs_a_turn_every_five_seconds_and_not_one_a_report() -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story)
+        assert await reads_on(story, 60) <= 1 / PROGRESS + 0.05
+        beat(story, read=1000)
+        begin = clock()
+        await beats(story, 40, read=1000)
+        (position,) = stored_positions(story)
+        assert int(position or 0) >= 1000, "what was read last"
+        assert clock() - begin <= 50
+
+    check(play)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"assignment": {"strategy": "LoadAware"}},
+        {"autoscaling": {"minReaders": 2, "maxReaders": 2}},
+    ],
+)
+def test_where_positions_decide_something_each_report_causes_a_turn(spec: dict[str, Any]) -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story, **spec)
+        assert await reads_on(story, 60) >= 0.5
+
+    check(play)
+
+
+def test_news_after_progress_do_not_wait() -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story)
+        beat(story, read=1)
+        began, begin = turns(story), clock()
+        story.patch(parallelism=3)
+        await story.until(lambda: turns(story) > began, "a turn")
+        assert clock() - begin < 1
+
+    check(play)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from enum import Enum
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 
@@ -24,11 +25,13 @@ from balanced_source_operator.kube.port import Manifest
 
 V = TypeVar("V")
 
-_CONTENT: Final = attrgetter(
-    *(field.name for field in fields(HostReport) if field.name not in ("sequence", "heartbeat"))
+_MOVING: Final = ("positions", "lag", "metrics")
+_MEASURED: Final = attrgetter(*_MOVING)
+_LASTING: Final = attrgetter(
+    *(f.name for f in fields(HostReport) if f.name not in (*_MOVING, "sequence", "heartbeat"))
 )
-"""Everything of a report but that its writer lives. Most reports of a source at rest are compared,
-and to make a copy for that would take ten times as long."""
+"""Everything of a report that differs only if something has happened. Most reports are compared,
+and to make copies for that would take ten times as long."""
 
 ALIVE: Final = 30.0
 """Seconds after a report in which its writer counts as alive: three heartbeats."""
@@ -170,14 +173,31 @@ class Pulses:
         )
 
 
-def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
-    """Return whether a report says nothing but that its writer lives.
+class ReportNews(Enum):
+    """What a report says that the one before it did not say."""
+
+    HEARTBEAT = "its writer lives"
+    PROGRESS = "its writer has read on, or knows of more to read"
+    MORE = "anything else"
+
+
+def news_of(before: HostReport | None, after: HostReport) -> ReportNews:
+    """Return what a report says that is new.
 
     Sources in an alignment group are never left alone: others wait for what they say.
     """
-    if before is None or after.alignment is not None:
-        return False
-    return _CONTENT(before) == _CONTENT(after)
+    if before is None or after.alignment is not None or _LASTING(before) != _LASTING(after):
+        return ReportNews.MORE
+    if _MEASURED(before) == _MEASURED(after):
+        return ReportNews.HEARTBEAT
+    has_same_splits = before.positions.keys() == after.positions.keys()
+    is_as_known = (before.lag is None) == (after.lag is None)
+    return ReportNews.PROGRESS if has_same_splits and is_as_known else ReportNews.MORE
+
+
+def is_heartbeat(before: HostReport | None, after: HostReport) -> bool:
+    """Return whether a report says nothing but that its writer lives."""
+    return news_of(before, after) is ReportNews.HEARTBEAT
 
 
 def newest_report(state: CoordinatorState[Any]) -> HostReport | None:

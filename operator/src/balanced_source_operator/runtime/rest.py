@@ -18,6 +18,15 @@ With a thousand sources, checks that find nothing would cost as much as everythi
 _UNEVENTFUL: Final = {Reason.READING, Reason.STABLE, Reason.AS_EXPECTED}
 
 
+def is_at_rest(status: Mapping[str, Any]) -> bool:
+    """Return whether a status says that what is assigned is read, and nothing else.
+
+    Args:
+        status: as it was written last.
+    """
+    return {condition["reason"] for condition in status.get("conditions", ())} == _UNEVENTFUL
+
+
 def until_check(interval: float, status: Mapping[str, Any]) -> float:
     """Return the seconds until a source is checked if nothing happens.
 
@@ -25,8 +34,7 @@ def until_check(interval: float, status: Mapping[str, Any]) -> float:
         interval: seconds, for a source that waits for something or has a problem.
         status: as it was written last.
     """
-    reasons = {condition["reason"] for condition in status.get("conditions", ())}
-    return interval * _AT_REST if reasons == _UNEVENTFUL else interval
+    return interval * _AT_REST if is_at_rest(status) else interval
 
 
 async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import Problem, ProblemBoard
+from balanced_source.api import Boundedness, Problem, ProblemBoard
 from balanced_source.backoff import backoff
-from balanced_source.documents.report import HostReport
 from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
 from balanced_source_adapters.mistakes import discovery_errors
@@ -34,7 +33,7 @@ from balanced_source_operator.controller.hosts import (
     without_driver,
 )
 from balanced_source_operator.controller.last_valid import LIMIT
-from balanced_source_operator.controller.liveness import Pulses, is_heartbeat
+from balanced_source_operator.controller.liveness import Pulses, ReportNews
 from balanced_source_operator.controller.problems import problems_of
 from balanced_source_operator.controller.signals import signals_of
 from balanced_source_operator.controller.urgent import is_paused, is_suspended
@@ -56,12 +55,13 @@ from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.first_look import FirstLook
 from balanced_source_operator.runtime.fleet import Decisions, Fleet
+from balanced_source_operator.runtime.heard import Heard
 from balanced_source_operator.runtime.leaving import known_left_out
 from balanced_source_operator.runtime.losses import known_losses
 from balanced_source_operator.runtime.observed import Observed, revision
 from balanced_source_operator.runtime.ownership import ForeignObjectError
 from balanced_source_operator.runtime.refusals import PATIENCE, ReportingApi
-from balanced_source_operator.runtime.rest import rest, unless_ended, until_check
+from balanced_source_operator.runtime.rest import is_at_rest, rest, unless_ended, until_check
 from balanced_source_operator.runtime.sentences import DEFECT, defect, rival_problem
 from balanced_source_operator.runtime.status_writer import StatusWriter
 from balanced_source_operator.runtime.trials import Trials
@@ -118,7 +118,7 @@ class SourceRuntime:
         self._spec = EffectiveSpec(environment.api, source, self._problems)
         self._first_look = FirstLook()
         self._waiting = Deadline(environment.settings.gate_deadline, clock=time.monotonic)
-        self._heard: dict[str, HostReport | None] = {}
+        self._heard = Heard(self._pulses, self._wake.set)
         self._refreshed_at = -float("inf")
         self._decisions: Decisions = {}
         self._failing_since: float | None = None
@@ -142,7 +142,7 @@ class SourceRuntime:
             if kind == CONFIG_MAP
             else None
         )
-        if host is not None and self._is_heartbeat(host):
+        if host is not None and self._may_wait(host):
             return
         if kind == CONFIG_MAP and self._coordination.is_echo(manifest["metadata"]["name"]):
             return
@@ -161,39 +161,37 @@ class SourceRuntime:
         coordinator = self._coordination.coordinator
         return combined(self._decisions, coordinator.state if coordinator is not None else None)
 
-    def _is_heartbeat(self, host: str) -> bool:
-        """Note the newest report.
+    def _may_wait(self, host: str) -> bool:
+        """Note the newest report of a host.
 
-        Return whether a running source need not be looked at because of it.
+        Return whether a running source need not be looked at now because of it.
         """
-        before, heard, now = (
-            self._heard.get(host),
-            self._coordination.reported(host),
-            time.monotonic(),
-        )
-        self._heard[host] = heard
-        was_silent = host in self._pulses.silent(now=now)
-        self._pulses.look(host, heard, now=now)
-        if heard is None or not is_heartbeat(before, heard):
+        news = self._heard.note(host, self._coordination.reported(host))
+        if news is ReportNews.MORE:
             return False
-        hosts = (
-            coordinator.state.hosts
-            if (coordinator := self._coordination.coordinator) is not None
-            else (host,)
-        )
-        self._heard = {name: report for name, report in self._heard.items() if name in hosts}
+        coordinator = self._coordination.coordinator
+        self._heard.keep(coordinator.state.hosts if coordinator is not None else (host,))
         done = hosts_done(self._decisions)
-        known = [
-            report.heartbeat
-            for name, report in self._heard.items()
-            if report is not None and name not in done
-        ]
-        self._env.metrics.heard(self._identity, min(known, default=heard.heartbeat))
-        is_autoscaled = self._desired is None or self._desired.spec.autoscaling is not None
+        heartbeats = self._heard.heartbeats
+        known = [at for name, at in heartbeats.items() if name not in done]
+        self._env.metrics.heard(self._identity, min(known, default=heartbeats[host]))
         is_well = (
             self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
         )
-        return is_well and not was_silent and not is_autoscaled
+        if not is_well or self._desired is None or self._desired.spec.autoscaling is not None:
+            return False
+        if news is ReportNews.HEARTBEAT:
+            return True
+        # Who reads to an end, or is balanced by loads, depends on each position.
+        source = self._desired.source
+        if (
+            source.boundedness is Boundedness.BOUNDED
+            or source.wants_loads
+            or not is_at_rest(self._stored_status)
+        ):
+            return False
+        self._heard.wake_soon()
+        return True
 
     async def run(self) -> None:
         """Serve the source until it is deleted."""
@@ -202,6 +200,7 @@ class SourceRuntime:
             while not self._observed.is_deleted:
                 self._wake.clear()
                 self._changed.clear()
+                self._heard.turned()
                 try:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
@@ -215,6 +214,7 @@ class SourceRuntime:
                 await rest(pause, awaited, self._pulses)
             await self._leave_nothing()
         finally:
+            self._heard.turned()
             self._fleet.leave()
             self._coordination.drop()
             self._env.alignments.forget(self._identity)
@@ -411,7 +411,7 @@ class SourceRuntime:
             images=self._fleet.images,
             wanted_hosts=host_names(self._desired.spec) if self._desired is not None else (),
             silent_hosts=silent,
-            heard={name: report.heartbeat for name, report in self._heard.items() if report},
+            heard=self._heard.heartbeats,
             starting=starting,
             waiting_for=coordinator.waiting_for if coordinator is not None else (),
             is_silent=bool(silent),
