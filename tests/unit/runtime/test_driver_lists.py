@@ -3,6 +3,7 @@
 From the first start on, and through restarts of both.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,7 @@ from balanced_source_operator.runtime import coordination
 from balanced_source_operator.runtime.driver_calls import PATIENCE
 from balanced_source_spark.driver_calls import DriverCalls
 from support import virtual_time
-from support.cluster_story import Story
+from support.cluster_story import SPEC, Story
 from support.world import UID, Broker, Driver, Store
 from testbed.waiting import wait_until
 
@@ -188,6 +189,38 @@ def test_a_driver_that_does_not_answer_is_a_condition(story: Story) -> None:
 
     virtual_time.run(play())
     check(story)
+
+
+def test_a_driver_that_lives_and_does_not_answer_is_told_in_time(story: Story) -> None:
+    async def play() -> None:
+        kafka = {**SPEC["source"]["kafka"], "discovery": {"interval": "10m"}}
+        await story.begin(parallelism=2, source={"kafka": kafka})
+        await story.launched()
+        story.driver.start()
+        await story.adopted(parallelism=2, splits=8)
+        asked: list[float] = []
+        for _ in range(120):
+            beat(story)
+            if story.assignment is not None and story.assignment.calls:
+                asked.append(virtual_time.clock())
+            if "No driver has answered" in str(story.status):
+                break
+            await asyncio.sleep(10)
+        assert virtual_time.clock() - asked[0] <= PATIENCE + 10, "not at the next check only"
+        await story.end()
+
+    virtual_time.run(play())
+    check(story)
+
+
+def beat(story: Story) -> None:
+    """The driver says that it lives; what it is asked to list hangs."""
+    story.driver.sequence += 1
+    report = story.driver.host.report(sequence=story.driver.sequence)
+    assert report is not None
+    story.documents["0"] = report_document.encode(
+        replace(report, heartbeat=virtual_time.clock(), lag=0), source=UID
+    )
 
 
 def test_a_failed_listing_of_the_driver_is_reported(story: Story) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from balanced_source.api import Position
+from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import state_codec
 from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import SourceWatermark
@@ -230,6 +231,16 @@ def test_a_driver_that_reads_on_costs_a_turn_every_five_seconds_and_not_one_a_re
 def test_where_positions_decide_something_each_report_causes_a_turn(spec: dict[str, Any]) -> None:
     async def play(story: Story) -> None:
         await at_rest(story, **spec)
+        assert await reads_on(story, 60) >= 0.5
+
+    check(play)
+
+
+def test_the_end_of_a_split_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KafkaSource, "has_ending_splits", True)
+
+    async def play(story: Story) -> None:
+        await at_rest(story)
         assert await reads_on(story, 60) >= 0.5
 
     check(play)

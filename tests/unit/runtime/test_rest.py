@@ -23,10 +23,12 @@ class Scene:
     def report(self, sequence: int = 1) -> None:
         self.pulses.look("0", replace(REPORT, sequence=sequence), now=virtual_time.clock())
 
-    async def rested(self, pause: float) -> float:
-        """Return the seconds for which the source rests."""
+    async def rested(self, pause: float, *, turn: float = 0.0) -> float:
+        """Return the seconds for which the source rests after a turn of so many seconds."""
+        silent = self.pulses.silent(now=virtual_time.clock())
+        await asyncio.sleep(turn)
         begin = virtual_time.clock()
-        await rest(pause, self.event, self.pulses)
+        await rest(pause, self.event, self.pulses, silent=silent)
         return virtual_time.clock() - begin
 
 
@@ -61,6 +63,13 @@ def test_a_driver_that_falls_silent_ends_the_rest() -> None:
         scene = Scene()
         assert await scene.rested(100.0) == ALIVE
         assert await scene.rested(100.0) == 100.0, "its silence is known"
+
+    virtual_time.run(play())
+
+
+def test_a_driver_that_falls_silent_in_a_turn_is_noticed_after_it() -> None:
+    async def play() -> None:
+        assert await Scene().rested(100.0, turn=ALIVE + 1) == 0.0
 
     virtual_time.run(play())
 
@@ -114,4 +123,17 @@ def test_a_cancelled_task_ends_and_an_error_of_a_connector_does_not_end_it() -> 
 )
 def test_only_a_source_at_rest_is_checked_less_often(reasons: list[str], times: int) -> None:
     status = {"conditions": [{"reason": reason} for reason in reasons]}
+    assert until_check(60.0, status) == 60.0 * times
+
+
+@pytest.mark.parametrize(
+    ("role", "state", "times"),
+    [("Member", "Running", 5), ("Joining", "Running", 1), ("Member", "Submitted", 1)],
+)
+def test_a_source_one_of_whose_hosts_comes_or_goes_is_not_at_rest(
+    role: str, state: str, times: int
+) -> None:
+    hosts = [{"role": "Member", "state": "Running"}, {"role": role, "state": state}]
+    reasons = ("Reading", "Stable", "AsExpected")
+    status = {"conditions": [{"reason": reason} for reason in reasons], "hosts": hosts}
     assert until_check(60.0, status) == 60.0 * times

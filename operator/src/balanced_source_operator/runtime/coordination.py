@@ -350,7 +350,9 @@ class Coordination:
         """Seconds until a silent host counts as lost or positions are stored; None for neither."""
         coordinator = self.coordinator
         unsaved = self._saved.pause(coordinator.state) if coordinator is not None else None
-        pauses = (self._losses.pause(), unsaved)
+        driver = self._calls.driver if self._calls is not None else None
+        unanswered = driver.pause() if driver is not None else None
+        pauses = (self._losses.pause(), unsaved, unanswered)
         return min((pause for pause in pauses if pause is not None), default=None)
 
     async def _lease(self, desired: Desired) -> None:

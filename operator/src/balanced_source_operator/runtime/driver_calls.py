@@ -105,6 +105,12 @@ class CallsThroughDriver:
         )
         return Problem(reason=Reason.DISCOVERY_FAILED, message=message)
 
+    def pause(self) -> float | None:
+        """Return the seconds until the next call is late; None if none will be."""
+        now = time.monotonic()
+        left = (asked.since + PATIENCE - now for asked in self._asked.values())
+        return min((seconds for seconds in left if seconds > 0), default=None)
+
     async def ask(self, call: AsyncCall) -> Any:
         """Return the result of a call; wait for a driver that makes it.
 

@@ -24,7 +24,10 @@ def is_at_rest(status: Mapping[str, Any]) -> bool:
     Args:
         status: as it was written last.
     """
-    return {condition["reason"] for condition in status.get("conditions", ())} == _UNEVENTFUL
+    reasons = {condition["reason"] for condition in status.get("conditions", ())}
+    # Conditions are about the hosts with readers. One that joins, or tries new settings, has none.
+    hosts = {(host.get("role"), host.get("state")) for host in status.get("hosts", ())}
+    return reasons == _UNEVENTFUL and hosts <= {("Member", "Running")}
 
 
 def until_check(interval: float, status: Mapping[str, Any]) -> float:
@@ -37,7 +40,9 @@ def until_check(interval: float, status: Mapping[str, Any]) -> float:
     return interval * _AT_REST if is_at_rest(status) else interval
 
 
-async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:
+async def rest(
+    pause: float, awaited: asyncio.Event, pulses: Pulses, *, silent: frozenset[str]
+) -> None:
     """Wait until something happens, a driver falls silent, or time is up.
 
     A driver that has reported meanwhile costs no turn: with thousands of sources, turns are what
@@ -47,10 +52,11 @@ async def rest(pause: float, awaited: asyncio.Event, pulses: Pulses) -> None:
         pause: seconds, at most.
         awaited: is set when something happens.
         pulses: of the drivers.
+        silent: hosts whose drivers were silent when the last turn began. One that has fallen silent
+            since has not been noticed, however long the turn and those of other sources took.
     """
     await asyncio.sleep(0)  # other sources get their turn, too
     due = time.monotonic() + pause
-    silent = pulses.silent(now=time.monotonic())
     while (now := time.monotonic()) < due and pulses.silent(now=now) == silent:
         left = pulses.pause(now=now)
         with contextlib.suppress(TimeoutError):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import structlog
 
-from balanced_source.api import Boundedness, Problem, ProblemBoard
+from balanced_source.api import Problem, ProblemBoard
 from balanced_source.backoff import backoff
 from balanced_source.errors import StateConflictError, in_short
 from balanced_source.reasons import Reason
@@ -182,13 +182,9 @@ class SourceRuntime:
             return False
         if news is ReportNews.HEARTBEAT:
             return True
-        # Who reads to an end, or is balanced by loads, depends on each position.
+        # What follows a split that ends, and a balance by loads, depend on each position.
         source = self._desired.source
-        if (
-            source.boundedness is Boundedness.BOUNDED
-            or source.wants_loads
-            or not is_at_rest(self._stored_status)
-        ):
+        if source.has_ending_splits or source.wants_loads or not is_at_rest(self._stored_status):
             return False
         self._heard.wake_soon()
         return True
@@ -201,6 +197,7 @@ class SourceRuntime:
                 self._wake.clear()
                 self._changed.clear()
                 self._heard.turned()
+                silent = self._pulses.silent(now=time.monotonic())
                 try:
                     with self._env.metrics.turn(self._identity):
                         pause = await self._turn()
@@ -211,7 +208,7 @@ class SourceRuntime:
                     failures, awaited = failures + 1, self._changed
                     pause = backoff(failures, first=BACKOFF_FIRST, longest=BACKOFF_MAX)
                     pause *= random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                await rest(pause, awaited, self._pulses)
+                await rest(pause, awaited, self._pulses, silent=silent)
             await self._leave_nothing()
         finally:
             self._heard.turned()
