@@ -211,7 +211,7 @@ bench-planner: install ## What planning a micro-batch of 16, 1 000 and 10 000 sp
 bench-autoscale: install ## spec.autoscaling beside a horizontal pod autoscaler on lag, simulated (ARGS="--seed 1 --recorded FILE")
 	@PYTHONPATH=. $(RUN) benchmarks.autoscaling $(ARGS)
 
-bench-operator: testbed ## What the operator costs: the curve of 1 to 1,000 sources, half an hour (ARGS="--sources 1,20": 12 minutes)
+bench-operator: testbed ## What the operator costs: the curve of 1 to 1,000 sources, an hour (ARGS="--sources 1,20": 25 minutes)
 	@PYTHONPATH=tests:. $(RUN) benchmarks.operator_scale $(ARGS)
 
 .PHONY: bench-enumerator bench-planner bench-autoscale bench-operator
