@@ -50,6 +50,7 @@ from balanced_source_operator.resources.identity import Identity
 from balanced_source_operator.resources.kinds import CONFIG_MAP
 from balanced_source_operator.runtime.calls import CallRunner
 from balanced_source_operator.runtime.documents import DocumentWriter
+from balanced_source_operator.runtime.driver_calls import CallsThroughDriver
 from balanced_source_operator.runtime.environment import Desired, Environment
 from balanced_source_operator.runtime.events import EventRecorder
 from balanced_source_operator.runtime.hand_over import STEADY, Roll
@@ -149,8 +150,12 @@ class Coordination:
         return self._published is not None and bool(self._wanted)
 
     @property
+    def _driver_calls(self) -> CallsThroughDriver | None:
+        return self._calls.driver if self._calls is not None else None
+
+    @property
     def _wanted(self) -> tuple[WantedCall, ...]:
-        driver = self._calls.driver if self._calls is not None else None
+        driver = self._driver_calls
         return driver.wanted if driver is not None else ()
 
     def reported(self, host: str = FIRST_HOST) -> HostReport | None:
@@ -350,8 +355,7 @@ class Coordination:
         """Seconds until a silent host counts as lost or positions are stored; None for neither."""
         coordinator = self.coordinator
         unsaved = self._saved.pause(coordinator.state) if coordinator is not None else None
-        driver = self._calls.driver if self._calls is not None else None
-        unanswered = driver.pause() if driver is not None else None
+        unanswered = driver.pause() if (driver := self._driver_calls) is not None else None
         pauses = (self._losses.pause(), unsaved, unanswered)
         return min((pause for pause in pauses if pause is not None), default=None)
 
@@ -373,8 +377,8 @@ class Coordination:
                 await self._do([PublishAssignment(self._published)])
 
     def _hear_driver(self, report: HostReport) -> None:
-        if self._calls is not None and self._calls.driver is not None:
-            self._calls.driver.take(report)
+        if (driver := self._driver_calls) is not None:
+            driver.take(report)
 
     async def _ask_driver(
         self, coordinator: SourceCoordinator[Any, Any], *, has_driver: bool
@@ -383,7 +387,7 @@ class Coordination:
 
         No driver would ever list anything.
         """
-        driver = self._calls.driver if self._calls is not None else None
+        driver = self._driver_calls
         problem = driver.problem_of(has_driver=has_driver) if driver is not None else None
         self._problems.set(_DRIVER_CALLS, problem)
         if self._wanted != self._asked:

@@ -11,8 +11,9 @@ from typing import Final
 
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.liveness import Pulses, ReportNews, news_of
+from balanced_source_operator.runtime.status_writer import LAG_INTERVAL
 
-PROGRESS: Final = 5.0
+PROGRESS: Final = LAG_INTERVAL
 """Seconds until a turn of a source whose driver has only read on. The lag in a status is not
 written more often."""
 

@@ -6,7 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from balanced_source.coordinator import HostRole
 from balanced_source.reasons import Reason
+from balanced_source_operator.controller.application_facts import ApplicationState
 from balanced_source_operator.controller.liveness import Pulses
 
 _AT_REST: Final = 5
@@ -16,6 +18,7 @@ With a thousand sources, checks that find nothing would cost as much as everythi
 """
 
 _UNEVENTFUL: Final = {Reason.READING, Reason.STABLE, Reason.AS_EXPECTED}
+_READING_HOST: Final = (HostRole.MEMBER.value, ApplicationState.RUNNING.value)
 
 
 def is_at_rest(status: Mapping[str, Any]) -> bool:
@@ -27,7 +30,7 @@ def is_at_rest(status: Mapping[str, Any]) -> bool:
     reasons = {condition["reason"] for condition in status.get("conditions", ())}
     # Conditions are about the hosts with readers. One that joins, or tries new settings, has none.
     hosts = {(host.get("role"), host.get("state")) for host in status.get("hosts", ())}
-    return reasons == _UNEVENTFUL and hosts <= {("Member", "Running")}
+    return reasons == _UNEVENTFUL and hosts <= {_READING_HOST}
 
 
 def until_check(interval: float, status: Mapping[str, Any]) -> float:
