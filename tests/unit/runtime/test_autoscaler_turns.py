@@ -1,7 +1,7 @@
 """What the autoscaler does in a turn of its source: when it decides, and what it says."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,93 +9,14 @@ import pytest
 from balanced_source.api import Source
 from balanced_source.connectors.files import FilesSource, Format
 from balanced_source.connectors.kinesis import KinesisSource
-from balanced_source.documents.report import HostReport
 from balanced_source.reasons import Reason
 from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.kube.port import ConflictError, RefusedError
 from balanced_source_operator.runtime import autoscaler as module
-from balanced_source_operator.runtime.autoscaler import LONGEST_SPACING, Autoscaler
-from balanced_source_operator.runtime.environment import Desired
+from balanced_source_operator.runtime.autoscaler import LONGEST_SPACING
 from balanced_source_operator.runtime.refusals import PATIENCE
 from support import virtual_time
-from support.builders import identity, make_spec, source_of
-
-BOUNDS = {"minReaders": 2, "maxReaders": 8}
-
-
-class Scene:
-    """A source with eight splits, its autoscaler, and what that asks of others.
-
-    Attributes:
-        scaled: numbers of readers, before and after.
-        posted: reasons of events, and whether they are warnings.
-        error: raised by the API server instead of a change.
-        source: what is read; topics of Kafka if None.
-    """
-
-    def __init__(
-        self, source: Source[Any, Any] | None = None, *, capacity: float | None = None
-    ) -> None:
-        self.source = source
-        self.scaled: list[tuple[int, int]] = []
-        self.posted: list[tuple[str, bool]] = []
-        self.error: Exception | None = None
-        self._position, self._sequence = 0, 0
-        self._reports: dict[str, HostReport | None] = {"0": None}
-        api: Any = self
-        self.autoscaler = Autoscaler(api, identity(), api, capacity=capacity)
-
-    async def scale(self, *_: Any, before: int, after: int) -> None:
-        if self.error is not None:
-            raise self.error
-        self.scaled.append((before, after))
-
-    async def post(self, reason: str, message: str, *, warning: bool) -> None:
-        assert message
-        self.posted.append((reason, warning))
-
-    def report(self, *, lag: int | None, rate: int = 100, skipped: int = 0) -> None:
-        """Each split was read for a second, at this rate; so many offsets were skipped so far."""
-        self._position += rate
-        self._sequence += 1
-        splits = [("s", str(number)) for number in range(8)]
-        self._reports["0"] = HostReport(
-            incarnation=1,
-            sequence=self._sequence,
-            parallelism=2,
-            heartbeat=virtual_time.clock(),
-            lag=lag,
-            metrics={"skippedOffsets": skipped} if skipped else {},
-            positions=dict.fromkeys(splits, self._position),
-            owners={split: number % 2 for number, split in enumerate(splits)},
-        )
-
-    async def turn(
-        self,
-        parallelism: int = 2,
-        *,
-        bounds: Mapping[str, int] | None = BOUNDS,
-        is_held: bool = False,
-        **changes: Any,
-    ) -> str:
-        """Take a turn; return the reason of the decision."""
-        asked = {} if bounds is None else {"autoscaling": bounds}
-        spec = make_spec(parallelism=parallelism, **asked, **changes)
-        desired = Desired(spec=spec, source=self.source or source_of(spec, None))
-        await self.autoscaler.turn(desired, self._reports, is_held=is_held)
-        return self.reason
-
-    @property
-    def reason(self) -> str:
-        verdict = self.autoscaler.verdict
-        return "" if verdict is None else str(verdict.reason)
-
-    async def read(self, seconds: int, *, lag: int = 0) -> None:
-        """The driver reports each second."""
-        for _ in range(seconds):
-            await asyncio.sleep(1)
-            self.report(lag=lag)
-            await self.turn()
+from support.autoscaler_scene import Scene
 
 
 def grows_until_readers_are_added(lag: Callable[[int], int | None], *, seconds: int) -> None:

@@ -78,9 +78,10 @@ def turns(story: Story) -> float:
     return story.sample("turn_seconds_count") or 0.0
 
 
-def test_heartbeats_alone_write_nothing_and_cost_no_turn() -> None:
+@pytest.mark.parametrize("spec", [{}, {"autoscaling": {"minReaders": 2, "maxReaders": 8}}])
+def test_heartbeats_alone_write_nothing_and_cost_no_turn(spec: dict[str, Any]) -> None:
     async def play(story: Story) -> None:
-        await at_rest(story)
+        await at_rest(story, **spec)
         before, began = calls(story), turns(story)
         await beats(story, 300)
         written = [call for call in calls(story)[len(before) :] if call.startswith(WRITES)]

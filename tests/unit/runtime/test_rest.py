@@ -113,6 +113,9 @@ def test_a_cancelled_task_ends_and_an_error_of_a_connector_does_not_end_it() -> 
     ("reasons", "times"),
     [
         (["Reading", "Stable", "AsExpected"], 5),
+        (["Reading", "Stable", "AsExpected", "WithinTarget"], 5),
+        (["Reading", "Stable", "AsExpected", "ScaleDownDelayed"], 1),
+        (["WithinTarget"], 1),
         ([], 1),
         (["Reading", "Stable"], 1),
         (["Reading", "WaitingForReaders", "AsExpected"], 1),

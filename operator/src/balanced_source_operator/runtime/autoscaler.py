@@ -24,6 +24,7 @@ from balanced_source_operator.controller.autoscaling import (
     weigh,
     words,
 )
+from balanced_source_operator.controller.autoscaling.decision import KEEP_MESSAGE
 from balanced_source_operator.controller.autoscaling.memory import Capacity
 from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.decisions import Decision
@@ -99,6 +100,8 @@ class Autoscaler:
         self._failing_since: float | None = None
         self._rivalry = Rivalry()
         self._is_fight = False
+        self._quiet_since: float | None = None
+        self._is_settled = False
 
     @property
     def verdict(self) -> Verdict | None:
@@ -122,6 +125,52 @@ class Autoscaler:
         Raises:
             KubernetesError: the API server does not answer.
         """
+        self._is_settled = False
+        await self._turn(desired, reports, is_held=is_held)
+        now = time.monotonic()
+        self._quiet_since = (self._quiet_since or now) if self._is_quiet else None
+        # Until then, the sentence may have numbers of a load that is gone.
+        self._is_settled = self._quiet_since is not None and now - self._quiet_since >= KEEP_MESSAGE
+
+    def heard(self, source: Source[Any, Any], host: str, report: HostReport) -> bool:
+        """Take over a report without news, and return whether it needs no turn.
+
+        That is so once there has been nothing to read for a while, and no reader may be taken away.
+        Otherwise also the time that passes without news decides something.
+
+        Args:
+            source: what is read.
+            host: whose report it is.
+            report: which says nothing but that its writer lives.
+        """
+        if not self._is_settled or self._decided_from is None or host not in self._looks:
+            return False
+        policy, now, space = self._decided_from[0], time.monotonic(), _spacing({host: report})
+        try:
+            # What arrives later has arrived since this report, not since the last turn.
+            self._memory = self._looked(
+                policy, source, self._memory, host, report, now=now, space=space
+            )
+        except ConnectorError:
+            return False  # the turn says so
+        return True
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether nothing arrives or is unread, and there are as few readers as there may be."""
+        if self._decided_from is None or (verdict := self.verdict) is None:
+            return False
+        policy, *_, newest = self._decided_from
+        return (
+            verdict.reason == Reason.WITHIN_TARGET
+            and verdict.readers == policy.min_readers
+            and verdict.arrival == 0
+            and not any(sample.unread for sample in newest)
+        )
+
+    async def _turn(
+        self, desired: Desired | None, reports: Mapping[str, HostReport | None], *, is_held: bool
+    ) -> None:
         policy = policy_of(desired.spec) if desired is not None else None
         if policy is None or desired is None or is_held:
             self._forget(keeps_capacity=policy is not None)
@@ -232,8 +281,8 @@ class Autoscaler:
         if key == look.seen or now - look.sampled_at < space:
             look.seen = key
             return memory
-        look.seen = key
         self._is_measurable = _counts_unread(source, report)
+        look.seen = key
         lost = _lost_records(source, report)
         sample = Sample.of(report, lost=lost) if self._is_measurable else None
         if sample is None:

@@ -18,6 +18,9 @@ With a thousand sources, checks that find nothing would cost as much as everythi
 """
 
 _UNEVENTFUL: Final = {Reason.READING, Reason.STABLE, Reason.AS_EXPECTED}
+_DECIDED: Final = {Reason.WITHIN_TARGET}
+"""Of the autoscaler, where there is one."""
+
 _READING_HOST: Final = (HostRole.MEMBER.value, ApplicationState.RUNNING.value)
 
 
@@ -30,7 +33,7 @@ def is_at_rest(status: Mapping[str, Any]) -> bool:
     reasons = {condition["reason"] for condition in status.get("conditions", ())}
     # Conditions are about the hosts with readers. One that joins, or tries new settings, has none.
     hosts = {(host.get("role"), host.get("state")) for host in status.get("hosts", ())}
-    return reasons == _UNEVENTFUL and hosts <= {_READING_HOST}
+    return reasons - _DECIDED == _UNEVENTFUL and hosts <= {_READING_HOST}
 
 
 def until_check(interval: float, status: Mapping[str, Any]) -> float:

@@ -166,8 +166,8 @@ class SourceRuntime:
 
         Return whether a running source need not be looked at now because of it.
         """
-        news = self._heard.note(host, self._coordination.reported(host))
-        if news is ReportNews.MORE:
+        news = self._heard.note(host, report := self._coordination.reported(host))
+        if report is None or news is ReportNews.MORE:
             return False
         coordinator = self._coordination.coordinator
         self._heard.keep(coordinator.state.hosts if coordinator is not None else (host,))
@@ -178,12 +178,15 @@ class SourceRuntime:
         is_well = (
             self._decision.state is ApplicationState.RUNNING and self._decision.problem is None
         )
-        if not is_well or self._desired is None or self._desired.spec.autoscaling is not None:
+        if not is_well or self._desired is None:
             return False
+        source = self._desired.source
+        if self._desired.spec.autoscaling is not None:
+            is_heartbeat = news is ReportNews.HEARTBEAT
+            return is_heartbeat and self._autoscaler.heard(source, host, report)
         if news is ReportNews.HEARTBEAT:
             return True
         # What follows a split that ends, and a balance by loads, depend on each position.
-        source = self._desired.source
         if source.has_ending_splits or source.wants_loads or not is_at_rest(self._stored_status):
             return False
         self._heard.wake_soon()
