@@ -27,6 +27,7 @@ from balanced_source_operator.kube.informer import Tell
 from balanced_source_operator.kube.namespaces import OnNamespace
 from balanced_source_operator.kube.port import Manifest
 from balanced_source_operator.kube.rights import RightsCheck
+from balanced_source_operator.kube.session import open_client
 from balanced_source_operator.kube.stream import KubernetesStream
 from balanced_source_operator.kube.watches import Watches
 from balanced_source_operator.leadership import serve_while_leading
@@ -125,7 +126,7 @@ async def _client(*, connections: int = CONNECTIONS) -> AsyncIterator[ApiClient]
         await config.load_kube_config(client_configuration=configuration)
     else:
         config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-    async with ApiClient(configuration) as client:
+    async with open_client(configuration) as client:
         yield client
 
 

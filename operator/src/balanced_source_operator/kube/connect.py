@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from kubernetes_asyncio import config
-from kubernetes_asyncio.client import ApiClient, Configuration
+from kubernetes_asyncio.client import Configuration
 
 from balanced_source.errors import InvalidSpecError
 from balanced_source_operator.kube.client import KubernetesClient
+from balanced_source_operator.kube.session import open_client
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds token, certificate and namespace of its service account."""
@@ -48,7 +49,7 @@ async def connect(
         raise NoKubeconfigError(
             f"no kubeconfig found. Set KUBECONFIG, or {advice}", field=f"kubeconfig {_path()}"
         )
-    async with ApiClient(configuration) as client:
+    async with open_client(configuration) as client:
         yield KubernetesClient(client), namespace
 
 
