@@ -21,7 +21,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.reading import flink as on_flink
-from benchmarks.reading.cases import CASES, CORE, QUICK
+from benchmarks.reading.cases import CASES, CORE, QUICK, with_only
 from benchmarks.reading.compare import changes
 from benchmarks.reading.figures import show
 from benchmarks.reading.measure import Parts, measure
@@ -39,6 +39,7 @@ def main(  # noqa: PLR0917 - options of the command line
     quick: bool = typer.Option(False, help="Two cases, a quarter of the records, two rounds."),
     every: bool = typer.Option(False, "--all", help="All cases, also those that take long."),
     case: list[str] = typer.Option([], help="Only these cases."),
+    who: list[str] = typer.Option([], "--contestant", help="Only these readers, by their names."),
     rounds: int = typer.Option(0, help="Interleaved rounds of each case; 5, or 2 if quick."),
     scale: float = typer.Option(0.0, help="Factor of records and seconds; 1, or 0.25 if quick."),
     flink: bool = typer.Option(
@@ -66,7 +67,8 @@ def main(  # noqa: PLR0917 - options of the command line
     missing = [name for name in chosen if name not in results["cases"]]
     with open_parts(flink=flink and bool(missing)) as parts, _busy(beside):
         for name in missing:
-            results["cases"][name] = measure(parts, name, CASES[name], rounds=rounds, scale=scale)
+            asked = with_only(CASES[name], who)
+            results["cases"][name] = measure(parts, name, asked, rounds=rounds, scale=scale)
             show(console, name, results["cases"][name])
             if keep:
                 (keep / f"{name}.json").write_text(json.dumps(results["cases"][name], indent=1))

@@ -1,7 +1,7 @@
 """What `make bench-read` measures."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from benchmarks.reading.contestants import (
@@ -74,3 +74,16 @@ CORE: Final = (
     "drip-16",
 )
 """What `make bench-read` measures unless cases are named: at most an hour."""
+
+
+def with_only(case: Backlog | Drip, names: Collection[str]) -> Backlog | Drip:
+    """Return a case for the contestants of these names alone; for all of them if there is no name.
+
+    Raises:
+        ValueError: a name is not that of a contestant of this case.
+    """
+    known = [contestant.name for contestant in case.contestants]
+    if wrong := set(names) - set(known):
+        raise ValueError(f"unknown here: {sorted(wrong)}; there are {known}")
+    chosen = tuple(contestant for contestant in case.contestants if contestant.name in names)
+    return replace(case, contestants=chosen or case.contestants)
