@@ -1,32 +1,30 @@
-"""An autoscaler whose source is idle needs no turn for heartbeats, and loses nothing by that."""
+"""An autoscaler whose source is idle needs no turn for heartbeats."""
 
 import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from balanced_source.errors import ConnectorError
-from balanced_source_operator.controller.autoscaling import Verdict
 from balanced_source_operator.controller.autoscaling.decision import KEEP_MESSAGE
+from balanced_source_operator.controller.liveness import ALIVE
 from balanced_source_operator.kube.port import RefusedError
+from balanced_source_operator.resources.kinds import ROLE_BINDING
 from balanced_source_operator.runtime import autoscaler as module
 from support import virtual_time
-from support.autoscaler_scene import Scene
-from support.builders import spec_json
-
-Step = tuple[int, int, int, int]
-"""Heartbeats; then seconds with reports of that rate and lag."""
+from support.autoscaler_scene import BOUNDS, Scene
+from support.cluster_story import NAMESPACE, Story
+from support.fake_kubernetes import FakeClient
+from support.quiet_story import at_rest, beat, check
+from support.virtual_time import clock
 
 
 class Watched(Scene):
-    """Counts the turns; with `is_eager`, each heartbeat causes one."""
+    """Counts the turns."""
 
-    def __init__(self, *, is_eager: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.is_eager = is_eager
         self.turns = 0
 
     async def turn(self, *arguments: Any, **keywords: Any) -> str:
@@ -37,34 +35,8 @@ class Watched(Scene):
         for _ in range(heartbeats):
             await asyncio.sleep(10)
             self.beat()
-            if self.is_eager or self.needs_turn():
+            if self.needs_turn():
                 await self.turn(**keywords)
-
-    async def seen(self, steps: list[Step], *, trigger: str) -> list[tuple[Any, ...]]:
-        """Return the decision after each report that says something new."""
-        found: list[tuple[Any, ...]] = []
-        application = spec_json()["application"]
-        pipeline = {**application["pipeline"], "trigger": {"processingTime": trigger}}
-        asked = {"application": {**application, "pipeline": pipeline}}
-        self.report(lag=0, rate=0)
-        await self.turn(**asked)
-        for heartbeats, seconds, rate, lag in steps:
-            await self.rest(heartbeats, **asked)
-            for _ in range(seconds):
-                await asyncio.sleep(2)
-                self.report(lag=lag, rate=rate)
-                await self.turn(**asked)
-                found.append(said(self.autoscaler.verdict))
-            # What was read is read, and there is no more of it.
-            await asyncio.sleep(2)
-            self.report(lag=0, rate=rate)
-            await self.turn(**asked)
-        return found
-
-
-def said(verdict: Verdict | None) -> tuple[Any, ...]:
-    assert verdict is not None
-    return verdict.readers, verdict.reason, verdict.arrival, verdict.capacity, verdict.utilization
 
 
 def test_an_idle_source_with_as_few_readers_as_may_be_needs_no_turn_after_a_minute() -> None:
@@ -132,23 +104,72 @@ def test_a_connector_that_fails_then_is_left_to_the_turn(monkeypatch: pytest.Mon
     virtual_time.run(play())
 
 
-@settings(max_examples=50)
-@given(
-    steps=st.lists(
-        st.tuples(
-            st.integers(0, 60), st.integers(1, 20), st.integers(0, 300), st.integers(0, 20_000)
-        ),
-        min_size=1,
-        max_size=4,
-    ),
-    trigger=st.sampled_from(["500ms", "30s", "3m"]),
-)
-def test_a_load_after_rest_is_measured_as_if_each_heartbeat_had_caused_a_turn(
-    steps: list[Step], trigger: str
+def test_the_sentence_is_about_the_time_in_which_nothing_arrives() -> None:
+    async def play() -> None:
+        scene = Watched()
+        await scene.read(100)
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert verdict.message.startswith("800 records/s arrive")
+        scene.report(lag=0, rate=0)
+        await scene.turn()
+        await scene.rest(2)
+        while True:
+            await asyncio.sleep(1)
+            scene.beat()
+            if not scene.needs_turn():
+                break
+            await scene.turn()
+        verdict = scene.autoscaler.verdict
+        assert verdict is not None
+        assert verdict.message.startswith("0 records/s arrive")
+
+    virtual_time.run(play())
+
+
+def autoscaling(story: Story) -> str:
+    found = [c for c in story.status["conditions"] if c["type"] == "Autoscaling"]
+    return str(found[0]["reason"])
+
+
+def test_a_heartbeat_within_a_turn_does_not_make_the_autoscaler_begin_again(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    lazy, eager = Watched(), Watched(is_eager=True)
-    found = [virtual_time.run(scene.seen(steps, trigger=trigger)) for scene in (lazy, eager)]
-    assert found[0] == found[1]
-    assert lazy.scaled == eager.scaled
-    assert lazy.posted == eager.posted
-    assert lazy.turns <= eager.turns
+    """The turn works on the report that was there when it began: by then an older one."""
+
+    async def play(story: Story) -> None:
+        await at_rest(story, autoscaling=BOUNDS)
+        apply, seen = FakeClient.apply, set[str]()
+
+        async def slow(self: FakeClient, *arguments: Any) -> Any:
+            await asyncio.sleep(0.5)
+            beat(story)
+            await asyncio.sleep(0.5)
+            return await apply(self, *arguments)
+
+        monkeypatch.setattr(FakeClient, "apply", slow)
+        story.server.remove(ROLE_BINDING, NAMESPACE, "orders-documents")
+        begin = clock()
+
+        def is_over() -> bool:
+            seen.add(autoscaling(story))
+            return clock() - begin > 9
+
+        await story.until(is_over, "the turn")
+        assert seen == {"WithinTarget"}
+
+    check(play)
+
+
+def test_a_lag_that_stays_unknown_is_said_in_the_status() -> None:
+    async def play(story: Story) -> None:
+        await at_rest(story, autoscaling=BOUNDS)
+        begin = clock()
+        while clock() - begin < 2 * ALIVE:
+            beat(story, lag=None)
+            due = clock() + 10
+            await story.until(lambda due=due: clock() >= due, "the next one")  # type: ignore[misc]
+        assert "lag" not in story.status
+        assert autoscaling(story) == "LagUnknown"
+
+    check(play)

@@ -30,6 +30,7 @@ from balanced_source_operator.runtime.driver_calls import PATIENCE
 from balanced_source_spark.driver_calls import DriverCalls
 from support import virtual_time
 from support.cluster_story import SPEC, Story
+from support.quiet_story import beat
 from support.world import UID, Broker, Driver, Store
 from testbed.waiting import wait_until
 
@@ -211,16 +212,6 @@ def test_a_driver_that_lives_and_does_not_answer_is_told_in_time(story: Story) -
 
     virtual_time.run(play())
     check(story)
-
-
-def beat(story: Story) -> None:
-    """The driver says that it lives; what it is asked to list hangs."""
-    story.driver.sequence += 1
-    report = story.driver.host.report(sequence=story.driver.sequence)
-    assert report is not None
-    story.documents["0"] = report_document.encode(
-        replace(report, heartbeat=virtual_time.clock(), lag=0), source=UID
-    )
 
 
 def test_a_failed_listing_of_the_driver_is_reported(story: Story) -> None:

@@ -3,7 +3,6 @@
 Heartbeats wake no one, and nothing is written that is there already.
 """
 
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from balanced_source.api import Position
 from balanced_source.connectors.kafka import KafkaSource
 from balanced_source.coordinator import state_codec
-from balanced_source.documents import report as report_document
 from balanced_source.documents.alignment import SourceWatermark
 from balanced_source.documents.report import HostReport
 from balanced_source_operator.controller.liveness import ALIVE, ReportNews, is_heartbeat, news_of
@@ -20,54 +18,13 @@ from balanced_source_operator.resources.kinds import ROLE, ROLE_BINDING
 from balanced_source_operator.runtime.heard import PROGRESS
 from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
-from support import virtual_time
 from support.builders import source_of
 from support.cluster_story import NAMESPACE, SPEC, Story
+from support.quiet_story import at_rest, beat, beats, check
 from support.virtual_time import clock
 from support.world import UID
 
 WRITES = ("create", "replace", "apply", "patch", "delete", "scale")
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> None:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-
-
-async def at_rest(story: Story, **spec: Any) -> None:
-    """All is read, and the operator has written what it has to say about it."""
-    source = {"kafka": {**SPEC["source"]["kafka"], "discovery": {"interval": "5m"}}}
-    await story.begin(source=source, **spec)
-    await story.launched()
-    story.driver.start()
-    await story.adopted(parallelism=2, splits=8)
-    await beats(story, 2 * Settings().resync + 10)
-
-
-async def beats(story: Story, seconds: float, *, read: int = 0) -> None:
-    """The driver reports every 10 seconds."""
-    begin = clock()
-    while clock() - begin < seconds:
-        beat(story, read=read)
-        due = clock() + 10
-        await story.until(lambda due=due: clock() >= due, "the next heartbeat")  # type: ignore[misc]
-
-
-def beat(story: Story, *, read: int = 0) -> None:
-    """A report; `read`: records of each split that were read since the driver started."""
-    story.driver.sequence += 1
-    report = story.driver.host.report(sequence=story.driver.sequence)
-    assert report is not None
-    positions = {split_id: int(at or 0) + read for split_id, at in report.positions.items()}
-    story.documents["0"] = report_document.encode(
-        replace(report, heartbeat=clock(), lag=0, positions=positions), source=UID
-    )
 
 
 def calls(story: Story) -> list[str]:

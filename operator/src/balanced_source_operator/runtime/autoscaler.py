@@ -24,7 +24,7 @@ from balanced_source_operator.controller.autoscaling import (
     weigh,
     words,
 )
-from balanced_source_operator.controller.autoscaling.decision import KEEP_MESSAGE
+from balanced_source_operator.controller.autoscaling.host_samples import ARRIVAL
 from balanced_source_operator.controller.autoscaling.memory import Capacity
 from balanced_source_operator.controller.autoscaling.settings import policy_of
 from balanced_source_operator.controller.decisions import Decision
@@ -58,11 +58,11 @@ class _Look:
     """What the autoscaler has seen of a host.
 
     Attributes:
-        seen: incarnation and heartbeat of its newest report.
+        seen: incarnation and sequence of its newest report.
         sampled_at: when the newest report came that tells the lag.
     """
 
-    seen: tuple[int, float] | None = None
+    seen: tuple[int, int] | None = None
     sampled_at: float = -math.inf
 
 
@@ -95,6 +95,7 @@ class Autoscaler:
         self._former_capacity = capacity
         self._decided_from: _Decided | None = None
         self._looks: dict[str, _Look] = {}
+        self._space = 0.0
         self._is_measurable = True
         self._refused: Verdict | None = None
         self._failing_since: float | None = None
@@ -129,8 +130,9 @@ class Autoscaler:
         await self._turn(desired, reports, is_held=is_held)
         now = time.monotonic()
         self._quiet_since = (self._quiet_since or now) if self._is_quiet else None
-        # Until then, the sentence may have numbers of a load that is gone.
-        self._is_settled = self._quiet_since is not None and now - self._quiet_since >= KEEP_MESSAGE
+        since, verdict = self._quiet_since, self.verdict
+        # A sentence that was made before may have numbers of a load that is gone.
+        self._is_settled = since is not None and verdict is not None and verdict.decided_at >= since
 
     def heard(self, source: Source[Any, Any], host: str, report: HostReport) -> bool:
         """Take over a report without news, and return whether it needs no turn.
@@ -145,25 +147,27 @@ class Autoscaler:
         """
         if not self._is_settled or self._decided_from is None or host not in self._looks:
             return False
-        policy, now, space = self._decided_from[0], time.monotonic(), _spacing({host: report})
+        policy, now, before = self._decided_from[0], time.monotonic(), self._memory
         try:
             # What arrives later has arrived since this report, not since the last turn.
-            self._memory = self._looked(
-                policy, source, self._memory, host, report, now=now, space=space
-            )
+            memory = self._looked(policy, source, self._memory, host, report, now=now)
         except ConnectorError:
             return False  # the turn says so
-        return True
+        # That nothing was needed counts, should fewer readers be allowed.
+        self._memory = memory.noting(now, policy.min_readers, delay=policy.patience)
+        # Also a lag that stays unknown has to be said, and news that no sample has had yet.
+        has_all = all(now - look.sampled_at < ALIVE for look in self._looks.values())
+        return has_all and _is_as_idle(before, memory)
 
     @property
     def _is_quiet(self) -> bool:
         """Whether nothing arrives or is unread, and there are as few readers as there may be."""
         if self._decided_from is None or (verdict := self.verdict) is None:
             return False
-        policy, *_, newest = self._decided_from
+        policy, wanted, *_, newest = self._decided_from
         return (
             verdict.reason == Reason.WITHIN_TARGET
-            and verdict.readers == policy.min_readers
+            and verdict.readers == wanted == policy.min_readers
             and verdict.arrival == 0
             and not any(sample.unread for sample in newest)
         )
@@ -253,11 +257,11 @@ class Autoscaler:
         be silent. A shorter gap is bridged: a broker that answers late now and then must not make
         the operator forget all that it has measured.
         """
-        memory, spacing = self._memory, _spacing(reports)
+        memory, self._space = self._memory, _spacing(reports)
         self._looks = {name: self._looks.get(name, _Look()) for name in reports}
         for name, report in reports.items():
             if report is not None:
-                memory = self._looked(policy, source, memory, name, report, now=now, space=spacing)
+                memory = self._looked(policy, source, memory, name, report, now=now)
         # A lag that was measured long ago must not add readers now.
         heard = {n for n, look in self._looks.items() if now - look.sampled_at < ALIVE}
         if not self._is_measurable or not heard:
@@ -274,11 +278,13 @@ class Autoscaler:
         report: HostReport,
         *,
         now: float,
-        space: float,
     ) -> AutoscalerMemory:
         """Return the memory with the newest report of a host."""
-        look, key = self._looks[host], (report.incarnation, report.heartbeat)
-        if key == look.seen or now - look.sampled_at < space:
+        look, key = self._looks[host], (report.incarnation, report.sequence)
+        # A turn has the reports of its begin, and a newer one may have been heard since.
+        if look.seen is not None and key[0] == look.seen[0] and key <= look.seen:
+            return memory
+        if now - look.sampled_at < self._space:
             look.seen = key
             return memory
         self._is_measurable = _counts_unread(source, report)
@@ -359,6 +365,18 @@ def is_read(coordination: Coordination, decision: Decision) -> bool:
     return is_finished or decision.state is ApplicationState.FINISHED
 
 
+def _is_as_idle(before: AutoscalerMemory, after: AutoscalerMemory) -> bool:
+    """Return whether a further sample of an idle source has told nothing."""
+    ends = [[sample.total_end for sample in memory.newest] for memory in (before, after)]
+    return (
+        # What is unread counts, too.
+        ends[0] == ends[1]
+        and after.capacity == before.capacity
+        # None after a driver's clock has jumped: it is measured again.
+        and after.recent(ARRIVAL) is not None
+    )
+
+
 def _without_samples(memory: AutoscalerMemory) -> AutoscalerMemory:
     """Return the memory without what can no longer be compared with a later report."""
     return replace(memory, series={}, silent=(), share=1.0, needs=(), calm_since=None)
@@ -387,9 +405,9 @@ def _counts_unread(source: Source[Any, Any], report: HostReport) -> bool:
     Raises:
         ConnectorError: the connector fails.
     """
-    if not report.positions:
-        return source.look_ahead == 0
     with blamed(source.kind, "spec.source"):
+        if not report.positions:
+            return source.look_ahead == 0
         return all(map(source.counts_unread, report.positions))
 
 
