@@ -372,8 +372,8 @@ def _is_as_idle(before: AutoscalerMemory, after: AutoscalerMemory) -> bool:
         # What is unread counts, too.
         ends[0] == ends[1]
         and after.capacity == before.capacity
-        # None after a driver's clock has jumped: it is measured again.
-        and after.recent(ARRIVAL) is not None
+        # Not after a driver's clock has jumped: it is measured again.
+        and after.spans(ARRIVAL)
     )
 
 

@@ -321,6 +321,11 @@ class AutoscalerMemory:
         """Return what has arrived in the newest time of so many seconds, see `HostSamples`."""
         return self._together(series.recent(least) for series in self.series.values())
 
+    def spans(self, least: float) -> bool:
+        """Whether there are samples of at least so many seconds; cheaper than `recent`."""
+        samples = [series.samples for series in self.series.values()]
+        return all(found[-1].at - found[0].at >= least for found in samples)
+
     def arrival(self, least: float) -> float | None:
         """Return what arrives over at least so many seconds, see `HostSamples`."""
         found = [series.arrival(least) for series in self.series.values()]
