@@ -37,18 +37,28 @@ def fill(
     targets = random.Random(7).choices(range(partitions), weights, k=8192)
     pairs = zip(itertools.cycle(values), itertools.cycle(targets), strict=False)
     for value, partition in itertools.islice(pairs, records):
-        while True:
-            try:
-                producer.produce(topic, value, partition=partition)
-                break
-            except BufferError:
-                producer.poll(0.05)
+        _produce(producer, topic, value, partition)
     producer.flush()
+
+
+def _produce(producer: Producer, topic: str, value: bytes, partition: int) -> None:
+    """Hand over a record once there is room: new partitions have no leader for a while."""
+    while True:
+        try:
+            producer.produce(topic, value, partition=partition)
+        except BufferError:
+            producer.poll(0.05)
+        else:
+            return
 
 
 @contextmanager
 def drip(kafka: KafkaCluster, topic: str, *, partitions: int, rate: int) -> Iterator[int]:
-    """Records of 100 bytes at a steady rate, by another process; gives its number."""
+    """Records of 100 bytes at a steady rate, by another process; gives its number.
+
+    Raises:
+        RuntimeError: that process has ended before: what was measured is of a topic at rest.
+    """
     process = subprocess.Popen(  # noqa: S603 - this very file
         [
             sys.executable,
@@ -62,6 +72,8 @@ def drip(kafka: KafkaCluster, topic: str, *, partitions: int, rate: int) -> Iter
     )
     try:
         yield process.pid
+        if (code := process.poll()) is not None:
+            raise RuntimeError(f"the producer has ended with exit code {code}")
     finally:
         process.kill()
         process.wait()
@@ -71,7 +83,7 @@ def _keep_dripping(bootstrap: str, topic: str, partitions: int, rate: int) -> No
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 2, "log_level": 3})
     value, began = os.urandom(100), time.monotonic()
     for number in itertools.count(1):
-        producer.produce(topic, value, partition=number % partitions)
+        _produce(producer, topic, value, number % partitions)
         if number % 20 == 0:
             producer.poll(0)
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
