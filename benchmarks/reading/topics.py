@@ -42,7 +42,7 @@ def fill(
 
 
 def _produce(producer: Producer, topic: str, value: bytes, partition: int) -> None:
-    """Hand over a record once there is room: new partitions have no leader for a while."""
+    """Hand over a record once there is room for it."""
     while True:
         try:
             producer.produce(topic, value, partition=partition)
