@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from kubernetes_asyncio import config
-from kubernetes_asyncio.client import ApiClient, Configuration
+from kubernetes_asyncio.client import Configuration
 
 from balanced_source_operator.kube.client import KubernetesClient
 from balanced_source_operator.kube.port import KubernetesApi
+from balanced_source_operator.kube.session import open_client
 from support.fake_kubernetes import FakeKubernetes
 from testbed.control_plane import ControlPlane
 from testbed.versions import CHECKOUT
@@ -45,5 +46,5 @@ async def api(which: str, request: pytest.FixtureRequest) -> AsyncIterator[Kuber
     configuration = Configuration()
     path = request.getfixturevalue("control_plane").kubeconfig()
     await config.load_kube_config(str(path), client_configuration=configuration)
-    async with ApiClient(configuration) as client:
+    async with open_client(configuration) as client:
         yield KubernetesClient(client)

@@ -1,5 +1,7 @@
 """Commands on a machine without a kubeconfig say so in one sentence, and what else can be done."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,18 +135,13 @@ def pod(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def connected(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What clients are made for, instead of clients: the certificate is none."""
 
-    class Client:
-        def __init__(self, configuration: Any) -> None:
-            made.append(configuration)
-
-        async def __aenter__(self) -> Any:
-            return self
-
-        async def __aexit__(self, *_: object) -> None:
-            """Nothing is open."""
+    @asynccontextmanager
+    async def opened(configuration: Any) -> AsyncIterator[Any]:
+        made.append(configuration)
+        yield None
 
     made: list[Any] = []
-    monkeypatch.setattr(connecting, "ApiClient", Client)
+    monkeypatch.setattr(connecting, "open_client", opened)
     return made
 
 
