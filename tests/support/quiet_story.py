@@ -1,26 +1,13 @@
 """Stories of a source of which all is read, and whose driver reports by hand."""
 
-from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
 from balanced_source.documents import report as report_document
 from balanced_source_operator.settings import Settings
-from support import virtual_time
 from support.cluster_story import SPEC, Story
 from support.virtual_time import clock
 from support.world import UID
-
-
-def check(play: Callable[[Story], Coroutine[Any, Any, None]]) -> None:
-    story = Story()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
 
 
 async def at_rest(story: Story, **spec: Any) -> None:

@@ -1,15 +1,14 @@
 """A source that Apache's operator runs, played by its stand-in, and one that changes operators."""
 
-from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
 from balanced_source_operator.resources.kinds import APACHE_APPLICATION, KUBEFLOW_APPLICATION, POD
-from support import virtual_time
 from support.apache_operator import ApacheOperator
 from support.builders import spec_json
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import INSTALLED
+from support.played_story import played
 from support.virtual_time import clock
 
 
@@ -52,17 +51,6 @@ def application(**changes: Any) -> dict[str, Any]:
     return {**spec_json()["application"], "provider": "Apache", **changes}
 
 
-def check(play: Callable[[ApacheStory], Coroutine[Any, Any, None]]) -> None:
-    story = ApacheStory()
-
-    async def run() -> None:
-        await play(story)
-        await story.end()
-
-    virtual_time.run(run())
-    assert story.broken == []
-
-
 async def reading(story: ApacheStory, **changes: Any) -> None:
     await story.begin(application=application(**changes))
     await story.runs()
@@ -88,7 +76,7 @@ def test_it_starts_reads_rescales_without_a_restart_and_stops() -> None:
             lambda: story.status["application"]["state"] == "Paused", "the source to be paused"
         )
 
-    check(play)
+    played(play, ApacheStory())
 
 
 def test_a_driver_that_fails_is_kept_with_its_log_and_started_again() -> None:
@@ -116,7 +104,7 @@ def test_a_driver_that_fails_is_kept_with_its_log_and_started_again() -> None:
             lambda: story.condition("Degraded")[0] == "False", "the end of the problem"
         )
 
-    check(play)
+    played(play, ApacheStory())
 
 
 def test_a_driver_that_waits_for_a_node_has_not_failed() -> None:
@@ -142,7 +130,7 @@ def test_a_driver_that_waits_for_a_node_has_not_failed() -> None:
         assert story.condition("Degraded") == ("True", "DriverUnschedulable")
         assert story.names == ["orders-1"]
 
-    check(play)
+    played(play, ApacheStory())
 
 
 def test_a_refused_driver_pod_does_not_count_as_a_driver_that_failed() -> None:
@@ -157,7 +145,7 @@ def test_a_refused_driver_pod_does_not_count_as_a_driver_that_failed() -> None:
         assert "Raise the ResourceQuota of the namespace" in story.status["message"]
         assert "driver's log" not in story.status["message"]
 
-    check(play)
+    played(play, ApacheStory())
 
 
 def test_a_change_of_the_operator_replaces_the_application_and_nothing_runs_twice() -> None:
@@ -173,7 +161,7 @@ def test_a_change_of_the_operator_replaces_the_application_and_nothing_runs_twic
         story.driver.start()
         await story.adopted(parallelism=2, splits=8)
 
-    check(play)
+    played(play, ApacheStory())
 
 
 def test_a_missing_operator_is_named_and_sources_of_the_other_do_not_care() -> None:
@@ -190,4 +178,4 @@ def test_a_missing_operator_is_named_and_sources_of_the_other_do_not_care() -> N
             lambda: story.condition("Degraded")[0] == "False", "the end of the problem"
         )
 
-    check(play)
+    played(play, ApacheStory())

@@ -16,7 +16,8 @@ from support import virtual_time
 from support.autoscaler_scene import BOUNDS, Scene
 from support.cluster_story import NAMESPACE, Story
 from support.fake_kubernetes import FakeClient
-from support.quiet_story import at_rest, beat, check
+from support.played_story import played
+from support.quiet_story import at_rest, beat
 from support.virtual_time import clock
 
 
@@ -158,7 +159,7 @@ def test_a_heartbeat_within_a_turn_does_not_make_the_autoscaler_begin_again(
         await story.until(is_over, "the turn")
         assert seen == {"WithinTarget"}
 
-    check(play)
+    played(play)
 
 
 def test_a_lag_that_stays_unknown_is_said_in_the_status() -> None:
@@ -172,4 +173,4 @@ def test_a_lag_that_stays_unknown_is_said_in_the_status() -> None:
         assert "lag" not in story.status
         assert autoscaling(story) == "LagUnknown"
 
-    check(play)
+    played(play)

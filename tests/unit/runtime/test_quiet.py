@@ -20,7 +20,8 @@ from balanced_source_operator.settings import Settings
 from balanced_source_operator.spec import parse_spec
 from support.builders import source_of
 from support.cluster_story import NAMESPACE, SPEC, Story
-from support.quiet_story import at_rest, beat, beats, check
+from support.played_story import played
+from support.quiet_story import at_rest, beat, beats
 from support.virtual_time import clock
 from support.world import UID
 
@@ -48,7 +49,7 @@ def test_heartbeats_alone_write_nothing_and_cost_no_turn(spec: dict[str, Any]) -
             "and the metric knows of the newest one"
         )
 
-    check(play)
+    played(play)
 
 
 def test_a_driver_that_falls_silent_between_two_checks_is_noticed_at_once() -> None:
@@ -58,7 +59,7 @@ def test_a_driver_that_falls_silent_between_two_checks_is_noticed_at_once() -> N
         await story.until(lambda: "lag" not in story.status, "the silence to be noticed")
         assert clock() - begin <= ALIVE + 1
 
-    check(play)
+    played(play)
 
 
 def test_a_driver_that_speaks_again_is_noticed_at_once() -> None:
@@ -70,7 +71,7 @@ def test_a_driver_that_speaks_again_is_noticed_at_once() -> None:
         await story.until(lambda: story.status.get("lag") == 0, "the driver to count as alive")
         assert clock() - begin < 10, "virtual seconds: before the next resync"
 
-    check(play)
+    played(play)
 
 
 def stored_positions(story: Story) -> set[Position]:
@@ -92,7 +93,7 @@ def test_positions_are_stored_although_only_heartbeats_follow_them() -> None:
         await beats(story, 200, read=2)
         assert turns(story) - began <= 2, "and then nothing is due"
 
-    check(play)
+    played(play)
 
 
 def test_the_right_of_a_driver_is_written_when_it_differs_and_only_then() -> None:
@@ -108,7 +109,7 @@ def test_the_right_of_a_driver_is_written_when_it_differs_and_only_then() -> Non
             lambda: story.server.find(ROLE_BINDING, NAMESPACE, "orders-documents"), "the binding"
         )
 
-    check(play)
+    played(play)
 
 
 def test_an_operator_that_starts_beside_a_source_at_rest_writes_nothing() -> None:
@@ -120,7 +121,7 @@ def test_an_operator_that_starts_beside_a_source_at_rest_writes_nothing() -> Non
         assert turns(story) >= 2
         assert [call for call in calls(story) if call.startswith(WRITES)] == []
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +177,7 @@ def test_a_driver_that_reads_on_costs_a_turn_every_five_seconds_and_not_one_a_re
         assert int(position or 0) >= 1000, "what was read last"
         assert clock() - begin <= 50
 
-    check(play)
+    played(play)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,7 @@ def test_where_positions_decide_something_each_report_causes_a_turn(spec: dict[s
         await at_rest(story, **spec)
         assert await reads_on(story, 60) >= 0.5
 
-    check(play)
+    played(play)
 
 
 def test_the_end_of_a_split_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +202,7 @@ def test_the_end_of_a_split_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> No
         await at_rest(story)
         assert await reads_on(story, 60) >= 0.5
 
-    check(play)
+    played(play)
 
 
 def test_news_after_progress_do_not_wait() -> None:
@@ -213,4 +214,4 @@ def test_news_after_progress_do_not_wait() -> None:
         await story.until(lambda: turns(story) > began, "a turn")
         assert clock() - begin < 1
 
-    check(play)
+    played(play)
